@@ -1,4 +1,4 @@
-module slipway.dev/xtask/kubernetes
+module slipway.dev/programs/kubernetes
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module slipway.dev/xtask/coredns
+module slipway.dev/programs/coredns
 
 go 1.26.0
 

@@ -1,0 +1,13 @@
+//! The outside programs that Slipway's tests and tools run on: which ones, where they come from,
+//! and where they are on this machine.
+//!
+//! `cargo xtask setup` builds and installs them; the test kit and the lab only look. Nothing here
+//! runs a program or writes a file.
+
+mod cache;
+mod find;
+mod recipe;
+
+pub use cache::cache_directory;
+pub use find::{Missing, Program, kubernetes_directory, postgres_directory};
+pub use recipe::{DEBIAN_PACKAGES, DebianPackage, RECIPES, Recipe, Source};
