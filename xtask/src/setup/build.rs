@@ -1,0 +1,86 @@
+//! Building one recipe into the cache.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use slipway_programs::{Recipe, Source};
+
+use super::go::Go;
+use crate::progress::Progress;
+
+/// Builds a recipe, unless another run is just doing so: then it waits for that one.
+///
+/// The programs are made in a directory beside their place and moved there whole, so that a
+/// directory in the cache is always complete.
+pub(crate) fn build(go: &Go, recipe: &Recipe) -> anyhow::Result<()> {
+    let directory = recipe.directory();
+    let parent = directory.parent().context("the cache has no directory")?;
+    fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
+    let lock = File::create(directory.with_extension("lock"))?;
+    lock.lock().with_context(|| format!("waiting for another build of {}", recipe.name))?;
+    if recipe.is_built() {
+        return Ok(());
+    }
+    let what = format!("{} {}", recipe.name, recipe.version);
+    let progress = Progress::start(&what, Some(Duration::from_secs(recipe.cold_seconds.into())));
+    let unfinished = directory.with_extension("unfinished");
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished)?;
+    }
+    fs::create_dir_all(&unfinished)?;
+    compile(go, recipe, &unfinished)?;
+    for link in recipe.links {
+        symlink(recipe.binary, unfinished.join(link))?;
+    }
+    fs::rename(&unfinished, &directory)?;
+    let _ = fs::remove_file(directory.with_extension("lock"));
+    progress.done();
+    Ok(())
+}
+
+fn compile(go: &Go, recipe: &Recipe, output: &Path) -> anyhow::Result<()> {
+    let stamps = recipe.stamps.iter().map(|(name, value)| format!(" -X {name}={value}")).collect::<String>();
+    let mut command = Command::new(&go.program);
+    command
+        .env("CGO_ENABLED", "0")
+        .env("GOTOOLCHAIN", go.toolchain)
+        .env("GOFLAGS", "-buildvcs=false")
+        .env("GOWORK", "off")
+        .env_remove("GOROOT")
+        .stdin(Stdio::null());
+    let linker = format!("-s -w{stamps}");
+    let source = output.join("source");
+    match &recipe.source {
+        Source::Module(files) => {
+            fs::create_dir(&source)?;
+            for (name, content) in *files {
+                fs::write(source.join(name), content)?;
+            }
+            command.current_dir(&source).args(["build", "-trimpath", "-ldflags", &linker, "-o"]);
+            command.arg(output.join(recipe.binary)).arg(".");
+        }
+        Source::Install { packages, version } => {
+            command.current_dir(output).env("GOBIN", output).args([
+                "install",
+                "-trimpath",
+                "-ldflags",
+                &linker,
+            ]);
+            command.args(packages.iter().map(|package| format!("{package}@{version}")));
+        }
+    }
+    let result = command.output().with_context(|| format!("running {}", go.program.display()))?;
+    if !result.status.success() {
+        let said = String::from_utf8_lossy(&result.stderr);
+        let said: Vec<_> = said.lines().filter(|line| !line.starts_with("go: downloading")).collect();
+        bail!("building {} {} failed:\n{}", recipe.name, recipe.version, said.join("\n"));
+    }
+    if source.exists() {
+        fs::remove_dir_all(&source)?;
+    }
+    Ok(())
+}
