@@ -13,9 +13,17 @@
     reason = "a test that cannot have what it needs ends there"
 )]
 
+pub mod browser;
+pub mod certificates;
+pub mod charts;
+pub mod git;
 pub mod guardian;
+pub mod loopback;
+pub mod metrics;
 pub mod part;
+pub mod postgres;
 pub mod scratch;
+pub mod smtp;
 pub mod wait;
 
 pub use part::{Part, PartBuilder};
