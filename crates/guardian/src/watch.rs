@@ -1,7 +1,7 @@
 //! Watching over one program until it, its owner or its time ends.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,7 +17,7 @@ use crate::options::Options;
 use crate::{remains, tree};
 
 /// How long killing and removing may take before the guardian gives up and says so.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The exit code of a program that was ended at its deadline, as `timeout` has it.
 const DEADLINE: u8 = 124;
@@ -48,7 +48,7 @@ pub fn guard(options: &Options) -> io::Result<ExitCode> {
     let alone = tree::kill_descendants(PATIENCE);
     let mut left: Vec<String> = Vec::new();
     if !alone {
-        left.push(format!("processes {:?}", tree::descendants()));
+        left.push(format!("processes {:?}", tree::Descendants::find()));
     }
     for path in &options.remove {
         if let Err(error) = remains::remove_path(path, PATIENCE) {
@@ -62,7 +62,7 @@ pub fn guard(options: &Options) -> io::Result<ExitCode> {
     }
     let code = outcome?;
     if options.log.is_some() {
-        println!("ended {code}");
+        tell(&format!("ended {code}"));
     }
     if left.is_empty() {
         Ok(ExitCode::from(code))
@@ -75,7 +75,7 @@ fn run(options: &Options, events: Sender<Event>, happened: &Receiver<Event>) -> 
     let started = Instant::now();
     let program = spawn(options)?;
     if options.log.is_some() {
-        println!("started {}", program.as_raw_nonzero());
+        tell(&format!("started {}", program.as_raw_nonzero()));
     }
     thread::Builder::new().name("reaper".into()).spawn(move || reap(program, &events))?;
     let first = match options.deadline {
@@ -95,6 +95,11 @@ fn run(options: &Options, events: Sender<Event>, happened: &Receiver<Event>) -> 
     }
     let _ = kill_process_group(program, Signal::KILL);
     Ok(if first.is_err() { DEADLINE } else { 128 + 9 })
+}
+
+/// Tells the owner, who may not be there any more.
+fn tell(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
 }
 
 fn spawn(options: &Options) -> io::Result<Pid> {

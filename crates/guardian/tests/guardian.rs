@@ -163,3 +163,22 @@ fn a_termination_signal_to_the_guardian_ends_the_program_too() {
     child.wait().unwrap();
     assert!(!is_alive(daemon));
 }
+
+#[test]
+fn a_guardian_below_another_still_removes_what_it_was_told_to() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, directory) = (scratch.path().join("pid"), scratch.path().join("data"));
+    fs::create_dir(&directory).unwrap();
+    // In a group of its own, as owners start guardians. The shell between them holds the inner guardian's standard input, and is killed without warning.
+    let inner = format!(
+        "(sleep 600 & echo $! > {0}.new; mv {0}.new {0}; wait) | setsid {1} --remove {2} sleep 600",
+        file.display(),
+        env!("CARGO_BIN_EXE_guardian"),
+        directory.display()
+    );
+    let mut child = guardian(&["--stop-signal", "KILL", "sh", "-c", &inner]);
+    pid_in(&file);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(!directory.exists());
+}

@@ -13,21 +13,29 @@
     reason = "a test that cannot have what it needs ends there"
 )]
 
+pub mod broker;
 pub mod browser;
 pub mod certificates;
 pub mod charts;
+pub mod control_plane;
 pub mod git;
 pub mod guardian;
+pub mod kubeconfig;
+pub mod kwok;
+pub mod lease;
 pub mod loopback;
 pub mod metrics;
 pub mod part;
 pub mod postgres;
 pub mod scratch;
+pub mod skip;
 pub mod smtp;
 pub mod wait;
 
+pub use control_plane::{ControlPlane, Fleet};
 pub use part::{Part, PartBuilder};
 pub use scratch::{Scratch, scratch};
+pub use skip::skipped;
 pub use slipway_programs::{Program, postgres_directory};
 pub use wait::{free_port, until};
 

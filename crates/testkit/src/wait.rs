@@ -7,10 +7,10 @@ use anyhow::bail;
 
 /// Looks again and again until there is something, and gives it; after the deadline it is an error
 /// that says what was waited for.
-pub async fn until<T>(
+pub async fn until<T, F: Future<Output = Option<T>>>(
     what: &str,
     deadline: Duration,
-    mut look: impl AsyncFnMut() -> Option<T>,
+    mut look: impl FnMut() -> F,
 ) -> anyhow::Result<T> {
     let started = Instant::now();
     let mut pause = Duration::from_millis(5);
