@@ -98,7 +98,10 @@ impl BrowserBuilder {
             let session = Session::start(port, &capabilities)
                 .await
                 .with_context(|| format!("Chromium did not start; chromedriver said: {}", driver.log()))?;
-            return Ok(Browser { session, errors: Mutex::default(), driver, _scratch: scratch });
+            let browser = Browser { session, errors: Mutex::default(), driver, _scratch: scratch };
+            // Chromium's own first page is not empty.
+            browser.go("about:blank").await?;
+            return Ok(browser);
         }
         bail!("chromedriver did not start on any of {ATTEMPTS} ports; it said: {said}")
     }
