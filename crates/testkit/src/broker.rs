@@ -10,12 +10,14 @@ mod stock;
 
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
 use anyhow::{Context, anyhow};
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Notify;
 
 pub use protocol::{Answer, Order, Wanted};
 
@@ -34,13 +36,41 @@ pub(crate) fn socket() -> anyhow::Result<&'static Path> {
     socket.as_deref().map_err(|error| anyhow!("{error}"))
 }
 
-/// Starts a broker in a thread of this process, for a single `cargo test`.
+/// A broker in a thread of this process.
+struct Own {
+    end: Arc<Notify>,
+    thread: JoinHandle<()>,
+}
+
+static OWN: Mutex<Option<Own>> = Mutex::new(None);
+
+/// Starts a broker in a thread of this process, for a single `cargo test` and the lab.
 fn start_own() -> anyhow::Result<PathBuf> {
     let path = scratch_file("broker")?;
     let listener = bind(&path)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
-    std::thread::Builder::new().name("broker".into()).spawn(move || runtime.block_on(serve(listener, 0)))?;
+    let end = Arc::new(Notify::new());
+    let ended = Arc::clone(&end);
+    let thread = std::thread::Builder::new().name("broker".into()).spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                Err(error) = serve(listener, 0) => eprintln!("the broker ended: {error:#}"),
+                () = ended.notified() => {}
+            }
+        });
+    })?;
+    *OWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Own { end, thread });
     Ok(path)
+}
+
+/// Ends this process's own broker, if it has one, and waits until all it started is gone.
+///
+/// A test need not: what is left ends with its process. A program that says "everything is removed" does.
+pub fn close() {
+    if let Some(own) = OWN.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        own.end.notify_one();
+        let _ = own.thread.join();
+    }
 }
 
 /// Listens on a path.

@@ -1,0 +1,22 @@
+//! The `slipway` program: every command, and what each prints.
+//!
+//! A library, so that the command line reference is generated from the commands themselves and
+//! tests can call them; `main.rs` only runs it.
+
+pub mod command;
+pub mod reference;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Reads the command line and runs the command.
+pub fn main() -> ExitCode {
+    // An error means that a provider is installed already.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let arguments = match command::Slipway::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
+    arguments.run()
+}

@@ -1,0 +1,32 @@
+//! The command line reference, written from the commands themselves.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+
+/// The whole reference as Markdown.
+pub fn markdown(root: &Command) -> String {
+    let mut root = root.clone().term_width(100);
+    root.build();
+    let mut text = String::from(
+        "# Command line reference\n\n<!-- Written by `cargo xtask generate`; do not edit. -->\n",
+    );
+    write(&mut text, &mut root, "");
+    text
+}
+
+fn write(text: &mut String, command: &mut Command, above: &str) {
+    let name = if above.is_empty() {
+        command.get_name().to_owned()
+    } else {
+        format!("{above} {}", command.get_name())
+    };
+    let help = command.render_long_help().to_string();
+    // A string takes every write.
+    let _ = write!(text, "\n## `{name}`\n\n```text\n{}\n```\n", help.trim_end());
+    for subcommand in command.get_subcommands_mut() {
+        if subcommand.get_name() != "help" && !subcommand.is_hide_set() {
+            write(text, subcommand, &name);
+        }
+    }
+}
