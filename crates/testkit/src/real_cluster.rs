@@ -1,0 +1,86 @@
+//! A cluster with a real node: pods, Services, DNS, probes, exec, port-forward and webhooks are real.
+//!
+//! Everything of one cluster lives in namespaces without a name (network, mounts, processes) that
+//! one process holds. When that ends, for whatever reason, the kernel ends every pod and removes
+//! every mount and link, and the guardian removes what is left: control groups and files. Several
+//! clusters run side by side; none changes a setting of the machine.
+
+mod allowed;
+mod cgroup;
+mod control;
+mod credentials;
+mod dns;
+mod info;
+mod link;
+mod namespace;
+mod node;
+mod process;
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use kube::Client;
+
+pub use info::RealClusterInfo;
+pub use process::RealClusterProcess;
+
+use crate::image::Image;
+
+/// A running cluster with a real node, gone when dropped.
+#[derive(Debug)]
+pub struct RealCluster {
+    process: RealClusterProcess,
+}
+
+impl RealCluster {
+    /// Whether this machine can run one; if not, why.
+    pub fn allowed() -> Result<(), String> {
+        allowed::allowed()
+    }
+
+    /// Starts one and waits until its node is ready and its DNS answers. The node bears its name.
+    pub async fn start(name: &str) -> anyhow::Result<Self> {
+        Ok(Self { process: RealClusterProcess::start(name).await? })
+    }
+
+    /// What is to know about it.
+    pub fn info(&self) -> &RealClusterInfo {
+        self.process.info()
+    }
+
+    /// An administrator's kubeconfig with embedded data only.
+    pub fn kubeconfig(&self) -> String {
+        self.info().kubeconfig.clone()
+    }
+
+    /// An administrator's client. It belongs to the runtime that made it.
+    pub async fn client(&self) -> anyhow::Result<Client> {
+        self.info().client().await
+    }
+
+    /// The node's address, where its API server and node ports answer.
+    pub fn address(&self) -> Ipv4Addr {
+        self.info().address
+    }
+
+    /// The logs of its parts, by name.
+    pub fn logs(&self) -> &BTreeMap<String, PathBuf> {
+        &self.info().logs
+    }
+
+    /// Makes an image known to its node, so that pods can use it.
+    pub async fn load_image(&self, image: &Image) -> anyhow::Result<()> {
+        self.info().load_image(image).await
+    }
+
+    /// Ends the kubelet and starts it again, as a node's update would; pods keep running.
+    pub async fn restart_kubelet(&mut self) -> anyhow::Result<()> {
+        self.process.restart_kubelet().await
+    }
+
+    /// Ends it and waits until nothing of it is left.
+    pub async fn stop(self) {
+        self.process.stop().await;
+    }
+}
