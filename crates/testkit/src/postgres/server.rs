@@ -52,13 +52,16 @@ impl Server {
         fs::write(&secret, &password).with_context(|| format!("could not write {}", secret.display()))?;
         owner.give(&folder)?;
         owner.give(&secret)?;
-        let make = Part::builder("initdb", programs.join("initdb"))
+        let make = Part::builder("initdb", "/bin/sh")
+            .args(["-c", include_str!("initdb.sh"), "initdb"])
+            .arg(programs.join("initdb"))
             .args(["--username=postgres", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"])
             .args(["--no-sync", "--no-instructions"])
             .arg(format!("--pwfile={}", secret.display()))
             .arg("--pgdata")
             .arg(&data)
-            .cwd(&folder);
+            .cwd(&folder)
+            .grace(PATIENCE);
         owner.run(make).run().await.context("could not make a PostgreSQL server")?;
 
         let log = folder.join("log");
