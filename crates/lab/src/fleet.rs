@@ -11,7 +11,7 @@ use serde_json::json;
 use slipway_testkit::image::Image;
 use slipway_testkit::{ControlPlane, RealCluster, until};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 enum Kind {
     /// Pods really run.

@@ -67,7 +67,7 @@ pub(crate) async fn start(
         };
         api.create(&PostParams::default(), &node).await.context("making a kwok node")?;
     }
-    until("kwok nodes to be Ready", Duration::from_secs(60), async || {
+    until("kwok nodes to be Ready", Duration::from_mins(1), async || {
         let list = api.list(&kube::api::ListParams::default()).await.ok()?;
         let ready = list.items.iter().filter(|node| is_ready(node)).count();
         (ready >= nodes as usize).then_some(())

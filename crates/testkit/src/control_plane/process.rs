@@ -158,7 +158,7 @@ impl ControlPlaneProcess {
     /// Waits until the API server answers and its own start-up work is done.
     pub async fn api_server_ready(&self) -> anyhow::Result<()> {
         let Some(part) = self.parts.get("kube-apiserver") else { bail!("the API server is not running") };
-        let ready = until("the API server to be ready", Duration::from_secs(120), async || {
+        let ready = until("the API server to be ready", Duration::from_mins(2), async || {
             if !part.is_running() {
                 return Some(false);
             }
@@ -175,7 +175,7 @@ impl ControlPlaneProcess {
     /// Waits for the first thing that pods need and the controller manager makes.
     async fn controllers_ready(&self) -> anyhow::Result<()> {
         let accounts = Api::<ServiceAccount>::namespaced(self.client.clone(), "default");
-        until("the default ServiceAccount", Duration::from_secs(60), async || {
+        until("the default ServiceAccount", Duration::from_mins(1), async || {
             accounts.get_opt("default").await.ok().flatten().map(|_| ())
         })
         .await
