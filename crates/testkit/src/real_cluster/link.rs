@@ -1,13 +1,17 @@
 //! The cable between this machine and a cluster's network namespace.
 
+use std::fs;
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use slipway_programs::Program;
 use tokio::process::Command;
 
 use super::namespace::Namespace;
+use crate::wait::until;
 
 /// The networks of clusters: four addresses each.
 const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 0);
@@ -22,6 +26,8 @@ pub(super) struct Link {
     pub(super) host: Ipv4Addr,
     /// The cluster's address.
     pub(super) node: Ipv4Addr,
+    /// Its number in the kernel: unlike the name, nobody gets it again.
+    index: String,
 }
 
 impl Link {
@@ -31,6 +37,7 @@ impl Link {
             name: format!("slw{number}"),
             host: Ipv4Addr::from_bits(first + 1),
             node: Ipv4Addr::from_bits(first + 2),
+            index: String::new(),
         }
     }
 
@@ -56,7 +63,8 @@ impl Link {
                 bail!("the network link {} cannot be made: {}", link.name, said.trim());
             }
         }
-        let link = connected.context("all network links are taken")?;
+        let mut link = connected.context("all network links are taken")?;
+        link.index = link.current_index();
         let (host, node) = (format!("{}/30", link.host), format!("{}/30", link.node));
         let here = format!("address add {host} dev {0}\nlink set {0} up\n", link.name);
         let there = format!(
@@ -65,6 +73,17 @@ impl Link {
         );
         tokio::try_join!(batch(Command::new(&ip), &here), batch(namespace.command(&ip), &there),)?;
         Ok(link)
+    }
+
+    fn current_index(&self) -> String {
+        fs::read_to_string(Path::new("/sys/class/net").join(&self.name).join("ifindex")).unwrap_or_default()
+    }
+
+    /// Waits until the kernel has removed it, which it does a moment after the last process inside ended.
+    pub(super) async fn gone(&self) {
+        let gone = async || (self.current_index() != self.index).then_some(());
+        // What the kernel still holds after that, it removes later; nobody can hurry it.
+        let _ = until("the network link to go", Duration::from_secs(10), gone).await;
     }
 }
 

@@ -27,6 +27,9 @@ const SETTINGS: &[(&str, &str)] = &[
 /// Mounts are shared among the cluster's own processes, so that a volume mounted later is seen by
 /// containers that run. `/run`, `/var/log` and `/var/lib` are the cluster's own: containerd, the
 /// kubelet and the network plugins insist on writing there. `mount -n` itself writes nothing.
+///
+/// A connection that its process left open holds the network, and with it the link, until its other
+/// end has answered: one try is enough, since most often that end was a pod that is gone.
 const FURNISH: &str = r#"
 mount -n --make-rshared /
 mount -n -t tmpfs -o mode=755 slipway /run
@@ -40,6 +43,8 @@ esac
     [ ! -e "/proc/sys/$setting" ] || mount -n --bind "$1/settings/$setting" "/proc/sys/$setting"
 done
 echo 1 > /proc/sys/net/ipv4/ip_forward
+echo 1 > /proc/sys/net/ipv4/tcp_orphan_retries
+echo 1 > /proc/sys/net/ipv4/tcp_fin_timeout
 if mount -n -t overlay slipway -o "lowerdir=$1/try/a,upperdir=$1/try/b,workdir=$1/try/c" "$1/try/d"; then
     umount -n "$1/try/d"
     echo overlay

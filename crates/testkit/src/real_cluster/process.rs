@@ -33,6 +33,7 @@ pub struct RealClusterProcess {
     info: RealClusterInfo,
     /// First to go: with it, the kernel ends everything else.
     namespace: Namespace,
+    link: Link,
     parts: BTreeMap<String, Part>,
     _directory: Scratch,
 }
@@ -74,7 +75,8 @@ impl RealClusterProcess {
             directory: path.clone(),
         };
         let client = kubeconfig::client(&info.kubeconfig).await?;
-        let mut process = Self { info, namespace, parts: BTreeMap::new(), _directory: directory };
+        let mut process =
+            Self { info, namespace, link: link.clone(), parts: BTreeMap::new(), _directory: directory };
         process.run("etcd", control::etcd(&process.namespace, &link, &path)?)?;
         process.run("containerd", node::containerd(&process.namespace, &path)?)?;
         process.port("etcd", ETCD_PORT).await?;
@@ -116,6 +118,7 @@ impl RealClusterProcess {
         for part in self.parts.into_values() {
             part.stop().await;
         }
+        self.link.gone().await;
     }
 
     fn run(&mut self, name: &str, part: PartBuilder) -> anyhow::Result<()> {
