@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use anyhow::Result;
+use sha2::{Digest as _, Sha256};
 use slipway_testkit::charts::{Chart, ChartBuilder, ChartRepository, OciRegistry};
 use slipway_testkit::{Program, Scratch, scratch};
 
@@ -108,6 +109,25 @@ async fn a_chart_pulls_over_http() -> Result<()> {
     assert_eq!(fetched("charts/greeter-1.10.0.tgz"), 2);
     repository.remove("greeter", "1.10.0")?;
     assert!(repository.remove("greeter", "1.10.0").is_err());
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_index_names_the_digest_of_what_is_served() -> Result<()> {
+    slipway_testkit::init();
+    let repository = ChartRepository::start().await?;
+    repository.add(&sample("1.0.0")?);
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let fetch = async |path: &str| {
+        let url = format!("{}/{path}", repository.url());
+        anyhow::Ok(client.get(url).send().await?.error_for_status()?.bytes().await?)
+    };
+    let index: serde_json::Value = serde_saphyr::from_slice(&fetch("index.yaml").await?)?;
+    let entry = &index["entries"]["greeter"][0];
+    let archive = fetch(entry["urls"][0].as_str().expect("an address")).await?;
+    let digest: String = Sha256::digest(&archive).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(entry["digest"], digest);
+    assert_eq!((&entry["version"], &entry["appVersion"]), (&"1.0.0".into(), &"7.1".into()));
     Ok(())
 }
 
