@@ -29,6 +29,7 @@ use slipway_testkit::real_cluster::RealClusterInfo;
 use slipway_testkit::{RealCluster, skipped, until};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
+use tokio::spawn;
 
 use remains::{Trace, host_directories, host_settings};
 use room::{IMAGE, Room, possible, probe_image};
@@ -180,7 +181,9 @@ async fn clusters_side_by_side_touch_neither_each_other_nor_the_machine() {
         return;
     }
     let before = (host_settings(), host_directories());
-    let (mut east, west) = tokio::try_join!(RealCluster::start("east"), RealCluster::start("west")).unwrap();
+    let (east, west) =
+        tokio::try_join!(spawn(RealCluster::start("east")), spawn(RealCluster::start("west"))).unwrap();
+    let (mut east, west) = (east.unwrap(), west.unwrap());
     let image = probe_image();
     tokio::try_join!(east.load_image(&image), west.load_image(&image)).unwrap();
     for cluster in [&east, &west] {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use slipway_programs::Program;
 
 use super::cgroup;
-use super::node::PLUGINS;
+use super::node::{PLUGINS, search_path};
 
 const PROGRAMS: &[Program] = &[
     Program::Containerd,
@@ -55,6 +55,7 @@ fn look() -> Result<(), String> {
     }
     let unshare = Program::Unshare.find().map_err(|missing| missing.to_string())?;
     let output = Command::new(unshare)
+        .env("PATH", search_path().map_err(|error| format!("{error:#}"))?)
         .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-euc", ATTEMPT])
         .output()
         .map_err(|error| format!("cannot make namespaces: {error}"))?;

@@ -11,13 +11,12 @@ use crate::part::PartBuilder;
 
 /// The port of the API server; each cluster has a network of its own.
 pub(super) const API_SERVER_PORT: u16 = 6443;
-/// The port of etcd for its clients.
-pub(super) const ETCD_PORT: u16 = 2379;
+/// Where etcd's only client finds it.
+const ETCD: &str = "http://127.0.0.1:2379";
 /// The network of Services.
 const SERVICES: &str = "10.96.0.0/16";
 
-pub(super) fn etcd(namespace: &Namespace, link: &Link, directory: &Path) -> anyhow::Result<PartBuilder> {
-    let clients = format!("http://{}:{ETCD_PORT}", link.node);
+pub(super) fn etcd(namespace: &Namespace, directory: &Path) -> anyhow::Result<PartBuilder> {
     let peers = "http://127.0.0.1:2380";
     Ok(namespace
         .enter("etcd", Program::Etcd.find()?)
@@ -25,8 +24,8 @@ pub(super) fn etcd(namespace: &Namespace, link: &Link, directory: &Path) -> anyh
         .arg(format!("--data-dir={}", directory.join("etcd").display()))
         // Nothing here survives its owner anyway.
         .arg("--unsafe-no-fsync")
-        .arg(format!("--listen-client-urls={clients}"))
-        .arg(format!("--advertise-client-urls={clients}"))
+        .arg(format!("--listen-client-urls={ETCD}"))
+        .arg(format!("--advertise-client-urls={ETCD}"))
         .arg(format!("--listen-peer-urls={peers}"))
         .arg(format!("--initial-advertise-peer-urls={peers}"))
         .arg(format!("--initial-cluster=etcd={peers}")))
@@ -40,7 +39,7 @@ pub(super) fn api_server(
     let file = |option, name| credentials.argument(option, name);
     Ok(namespace
         .enter("kube-apiserver", Program::KubeApiserver.find()?)
-        .arg(format!("--etcd-servers=http://{}:{ETCD_PORT}", link.node))
+        .arg(format!("--etcd-servers={ETCD}"))
         .arg(format!("--bind-address={}", link.node))
         .arg(format!("--advertise-address={}", link.node))
         .arg(format!("--secure-port={API_SERVER_PORT}"))

@@ -43,10 +43,9 @@ pub(super) fn containerd(namespace: &Namespace, directory: &Path) -> anyhow::Res
     let config = directory.join("containerd.toml");
     let snapshotter = if namespace.overlay() { "overlayfs" } else { "native" };
     fs::write(&config, containerd_config(directory, &networks, snapshotter))?;
-    let program = Program::Containerd.find()?;
     Ok(namespace
-        .enter("containerd", &program)
-        .env("PATH", search_path(&program)?)
+        .enter("containerd", Program::Containerd.find()?)
+        .env("PATH", search_path()?)
         .arg("--config")
         .arg(config))
 }
@@ -155,7 +154,7 @@ pub(super) fn kubelet(
     let root = directory.join("kubelet");
     Ok(namespace
         .enter("kubelet", Program::Kubelet.find()?)
-        .env("PATH", search_path(&Program::Containerd.find()?)?)
+        .env("PATH", search_path()?)
         .arg(format!("--config={}", file.display()))
         .arg(credentials.argument("kubeconfig", "kubelet.kubeconfig"))
         .arg(format!("--root-dir={}", root.display()))
@@ -171,7 +170,7 @@ pub(super) fn proxy(
 ) -> anyhow::Result<PartBuilder> {
     Ok(namespace
         .enter("kube-proxy", Program::KubeProxy.find()?)
-        .env("PATH", search_path(&Program::Containerd.find()?)?)
+        .env("PATH", search_path()?)
         .arg(credentials.argument("kubeconfig", "proxy.kubeconfig"))
         .arg(format!("--hostname-override={name}"))
         .arg(format!("--cluster-cidr={PODS}"))
@@ -182,7 +181,8 @@ pub(super) fn proxy(
 }
 
 /// Where a node's programs find what they call: the shim beside containerd, then the administrator's.
-fn search_path(containerd: &Path) -> anyhow::Result<OsString> {
+pub(super) fn search_path() -> anyhow::Result<OsString> {
+    let containerd = Program::Containerd.find()?;
     let beside = containerd.parent().context("containerd is in no directory")?.to_owned();
     let user = env::var_os("PATH").unwrap_or_default();
     let administrators = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from);

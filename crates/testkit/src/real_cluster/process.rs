@@ -12,7 +12,7 @@ use kube::{Api, Client};
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 
-use super::control::{self, API_SERVER_PORT, ETCD_PORT};
+use super::control::{self, API_SERVER_PORT};
 use super::credentials::Credentials;
 use super::info::{RealClusterInfo, import};
 use super::link::Link;
@@ -41,7 +41,7 @@ pub struct RealClusterProcess {
 impl RealClusterProcess {
     /// Starts them and waits until the node is ready and DNS answers.
     pub async fn start(name: &str) -> anyhow::Result<Self> {
-        let directory = scratch(&format!("real-{name}"))?;
+        let directory = scratch("real")?;
         let logs = directory.path().join("logs");
         fs::create_dir(&logs)?;
         let started = Self::start_in(name, directory).await;
@@ -77,9 +77,9 @@ impl RealClusterProcess {
         let client = kubeconfig::client(&info.kubeconfig).await?;
         let mut process =
             Self { info, namespace, link: link.clone(), parts: BTreeMap::new(), _directory: directory };
-        process.run("etcd", control::etcd(&process.namespace, &link, &path)?)?;
+        process.run("etcd", control::etcd(&process.namespace, &path)?)?;
         process.run("containerd", node::containerd(&process.namespace, &path)?)?;
-        process.port("etcd", ETCD_PORT).await?;
+        process.etcd().await?;
         process.run("kube-apiserver", control::api_server(&process.namespace, &link, &credentials)?)?;
         tokio::try_join!(process.images(), process.api_server(&client))?;
         process
@@ -160,6 +160,15 @@ impl RealClusterProcess {
             .await
     }
 
+    /// Nobody outside can ask etcd itself, so that pods cannot either.
+    async fn etcd(&self) -> anyhow::Result<()> {
+        let etcd = self.parts.get("etcd").context("etcd does not run")?;
+        self.until("etcd to serve", async || {
+            etcd.log().contains("ready to serve client requests").then_some(())
+        })
+        .await
+    }
+
     async fn api_server(&self, client: &Client) -> anyhow::Result<()> {
         self.until("the API server to be ready", async || {
             let request = Request::get("/readyz").body(Vec::new()).ok()?;
@@ -226,6 +235,6 @@ mod tests {
 
     #[test]
     fn a_cluster_is_named_by_its_directory() {
-        assert_eq!(identity(Path::new("/tmp/slipway-AbC123/4-real-east")), "slipway-AbC123-4-real-east");
+        assert_eq!(identity(Path::new("/tmp/slipway-AbC123/4-real")), "slipway-AbC123-4-real");
     }
 }
