@@ -28,7 +28,7 @@ impl Progress {
             eprintln!("  {what}{about} …");
         }
         let painter = std::thread::spawn(move || {
-            let pause = if terminal { Duration::from_millis(120) } else { Duration::from_secs(60) };
+            let pause = if terminal { Duration::from_millis(120) } else { Duration::from_mins(1) };
             for frame in FRAMES.iter().cycle() {
                 match stopped.recv_timeout(pause) {
                     Err(RecvTimeoutError::Timeout) => {}
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_never_full_before_the_end() {
-        let bar = bar(Duration::from_secs(900), Duration::from_secs(60));
+        let bar = bar(Duration::from_mins(15), Duration::from_mins(1));
         assert!(bar.contains('░'), "{bar}");
     }
 }

@@ -1,4 +1,10 @@
 //! What the guardian promises, tried with real processes.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on ends there"
+)]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

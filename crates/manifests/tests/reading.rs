@@ -1,4 +1,12 @@
 //! What reading promises, to friends and to foes.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on ends there"
+)]
+
+use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -70,7 +78,7 @@ fn an_alias_bomb_ends_with_an_error_instead_of_the_memory() {
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for level in 1..12 {
         let below = format!("*a{}", level - 1);
-        bomb.push_str(&format!("a{level}: &a{level} [{}]\n", vec![below; 10].join(", ")));
+        let _ = writeln!(bomb, "a{level}: &a{level} [{}]", vec![below; 10].join(", "));
     }
     assert!(fails(&bomb).ends_with("the text holds more than 4000000 values, aliases counted each time"));
 }
@@ -79,7 +87,7 @@ fn an_alias_bomb_ends_with_an_error_instead_of_the_memory() {
 fn ten_thousand_levels_end_with_an_error_instead_of_the_stack() {
     let flow = fails(&"[".repeat(10_000));
     assert!(flow.starts_with("line 1, document 1: "), "{flow}");
-    let block: String = (0..10_000).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    let block = (0..10_000).map(|level| " ".repeat(level) + "a:\n").collect::<String>();
     assert_eq!(fails(&block), "line 257, document 1: values are nested more than 256 deep");
     let lists = format!("a: {}b\n", "- ".repeat(10_000));
     assert!(read(&lists).is_err());

@@ -1,4 +1,10 @@
 //! The program as a person starts it.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on ends there"
+)]
 
 use std::process::{Command, Output};
 

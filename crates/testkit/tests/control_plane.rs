@@ -1,4 +1,10 @@
 //! What a leased control plane promises.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on ends there"
+)]
 
 use std::time::Duration;
 

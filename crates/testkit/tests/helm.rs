@@ -1,4 +1,10 @@
 //! helm 3 and 4 against a control plane of ours, with a chart of ours.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on ends there"
+)]
 
 use std::path::Path;
 

@@ -1,4 +1,10 @@
 //! Nothing outlives its owner, not even one that is killed.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on ends there"
+)]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -43,7 +43,7 @@ pub(crate) fn build(go: &Go, recipe: &Recipe) -> anyhow::Result<()> {
 }
 
 fn compile(go: &Go, recipe: &Recipe, output: &Path) -> anyhow::Result<()> {
-    let stamps = recipe.stamps.iter().map(|(name, value)| format!(" -X {name}={value}")).collect::<String>();
+    let stamps: Vec<_> = recipe.stamps.iter().map(|(name, value)| format!("-X {name}={value}")).collect();
     let mut command = Command::new(&go.program);
     command
         .env("CGO_ENABLED", "0")
@@ -52,7 +52,7 @@ fn compile(go: &Go, recipe: &Recipe, output: &Path) -> anyhow::Result<()> {
         .env("GOWORK", "off")
         .env_remove("GOROOT")
         .stdin(Stdio::null());
-    let linker = format!("-s -w{stamps}");
+    let linker = format!("-s -w {}", stamps.join(" "));
     let source = output.join("source");
     match &recipe.source {
         Source::Module(files) => {
