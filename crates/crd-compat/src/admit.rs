@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::cel::Rules;
 use crate::crd::{Crd, CrdError};
 use crate::schema::Schema;
 
@@ -41,6 +42,7 @@ pub struct Validator {
     group: String,
     kind: String,
     schema: Schema,
+    rules: Rules,
     keeps_unknown: bool,
     has_status: bool,
     scale: Option<ScalePaths>,
@@ -69,6 +71,7 @@ impl Validator {
             keeps_unknown: crd.preserve_unknown_fields(),
             has_status: found.has_status(),
             scale: found.scale().map(ScalePaths::of),
+            rules: Rules::of(&schema),
             schema,
         })
     }
@@ -91,21 +94,29 @@ impl Validator {
         if self.has_status {
             object.remove("status");
         }
-        if out.violations.is_empty() {
-            self.check_metadata(&object, &mut out);
-            let object = Value::Object(std::mem::take(&mut object));
-            check::check(&object, &self.schema, &mut FieldPath::default(), &mut out);
-            if let Some(scale) = &self.scale {
-                scale.check_spec(&object, &mut out);
-                scale.check_status(&object, &mut out);
-            }
-            if let Value::Object(map) = &object {
-                embedded::check_fields(map, &self.schema, &mut FieldPath::default(), &mut out);
-                list_type::check_object(map, &self.schema, &mut FieldPath::default(), &mut out);
-            }
-            return finish(object, pruned, out);
+        if !out.violations.is_empty() {
+            return finish(Value::Object(object), pruned, out);
         }
-        finish(Value::Object(object), pruned, out)
+        let generated = metadata::generate_name(&mut object);
+        let mut object = Value::Object(object);
+        let metadata = object.get("metadata").unwrap_or(&Value::Null);
+        metadata::check(metadata, metadata::NameRule::Subdomain, &mut FieldPath::default(), &mut out);
+        check::check(&object, &self.schema, &mut FieldPath::default(), &mut out);
+        if let Some(scale) = &self.scale {
+            scale.check_spec(&object, &mut out);
+            scale.check_status(&object, &mut out);
+        }
+        if let Value::Object(map) = &object {
+            embedded::check_fields(map, &self.schema, &mut FieldPath::default(), &mut out);
+            list_type::check_object(map, &self.schema, &mut FieldPath::default(), &mut out);
+        }
+        if !out.misleads_rules() {
+            self.rules.check(&object, &self.schema, &mut out);
+        }
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata").filter(|_| generated) {
+            metadata.remove("name");
+        }
+        finish(object, pruned, out)
     }
 
     /// What writing the status of `object` through the status subresource does, when the object had no
@@ -116,15 +127,20 @@ impl Validator {
         let Some(object) = self.decode(object, &mut pruned, &mut out) else {
             return Admission { verdict: out.verdict(), object: object.clone(), pruned };
         };
-        if out.violations.is_empty()
-            && let (Some(status), Some(schema)) = (object.get("status"), self.schema.properties.get("status"))
-        {
-            check::check(status, schema, &mut FieldPath::new("status"), &mut out);
-            list_type::check(status, schema, &mut FieldPath::new("status"), &mut out);
-        }
+        let mut old = object.clone();
+        let status = old.remove("status");
         let object = Value::Object(object);
-        if let Some(scale) = &self.scale {
-            scale.check_status(&object, &mut out);
+        if let Some(status) = status.filter(|_| out.violations.is_empty()) {
+            if let Some(schema) = self.schema.properties.get("status") {
+                check::check(&status, schema, &mut FieldPath::new("status"), &mut out);
+                list_type::check(&status, schema, &mut FieldPath::new("status"), &mut out);
+            }
+            if let Some(scale) = &self.scale {
+                scale.check_status(&object, &mut out);
+            }
+            if !out.misleads_rules() {
+                self.rules.check_status(&object, &Value::Object(old), &self.schema, &mut out);
+            }
         }
         finish(object, pruned, out)
     }
@@ -201,12 +217,6 @@ impl Validator {
             prune::root(object, &self.schema, pruned);
             prune::nulls_in_object(object, &self.schema);
         }
-    }
-
-    fn check_metadata(&self, object: &Map<String, Value>, out: &mut Findings) {
-        let nothing = Value::Null;
-        let metadata = object.get("metadata").unwrap_or(&nothing);
-        metadata::check(metadata, metadata::NameRule::Subdomain, &mut FieldPath::default(), out);
     }
 
     fn is_of_kind(&self, object: &Map<String, Value>) -> bool {

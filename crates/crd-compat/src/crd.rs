@@ -1,4 +1,4 @@
-//! A CustomResourceDefinition as it was written.
+//! A custom resource definition as it was written.
 //!
 //! The raw JSON is kept whole, so that nothing a newer Kubernetes knows is lost on the way through. What
 //! the API server needs to be there and of the right type is checked once, when the value comes in; the
@@ -15,7 +15,7 @@ mod tests;
 
 pub(crate) use shape::kind_of;
 
-/// Why a document cannot be used as a CustomResourceDefinition.
+/// Why a document cannot be used as a custom resource definition.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CrdError {
@@ -55,7 +55,7 @@ pub enum CrdError {
     },
 }
 
-/// A CustomResourceDefinition: raw JSON whose shape has been checked.
+/// A custom resource definition: raw JSON whose shape has been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crd {
     value: Value,
@@ -203,15 +203,15 @@ impl<'a> CrdVersion<'a> {
         self.raw
     }
 
-    fn flag(&self, key: &str) -> bool {
+    fn flag(self, key: &str) -> bool {
         self.raw.get(key).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    fn list(&self, key: &str) -> &'a [Value] {
+    fn list(self, key: &str) -> &'a [Value] {
         self.raw.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn subresource(&self, key: &str) -> Option<&'a Value> {
+    fn subresource(self, key: &str) -> Option<&'a Value> {
         self.raw.get("subresources")?.get(key).filter(|value| !value.is_null())
     }
 }

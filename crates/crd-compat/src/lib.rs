@@ -4,5 +4,6 @@
 //! what was found, is the business of its callers.
 
 pub mod admit;
+pub mod cel;
 pub mod crd;
 pub mod schema;

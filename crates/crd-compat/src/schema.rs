@@ -15,6 +15,7 @@ mod tests;
 
 pub use keyword::{AdditionalProperties, ListType, MapType, SchemaType, ValidationRule};
 pub use pattern::Pattern;
+pub(crate) use pattern::compile as compile_pattern;
 pub use properties::Properties;
 
 /// How deep schemas may nest: far more than any real one, little enough that recursion stays safe.
@@ -31,6 +32,7 @@ pub struct SchemaError {
 }
 
 /// One node of a structural schema.
+#[allow(clippy::struct_excessive_bools, reason = "one field per keyword, and these keywords are booleans")]
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Schema {
     /// `type`.

@@ -263,7 +263,7 @@ fn check_any_of(value: &Value, schemas: &[Schema], path: &mut FieldPath, out: &m
     for schema in schemas {
         match holds(value, schema, path) {
             Holds::Yes => return,
-            Holds::No(found) => closest = nearer(closest, found),
+            Holds::No(found) => closest = Some(nearer(closest, found)),
             Holds::Unsure(found) => unsure.extend(found.unknown),
         }
     }
@@ -284,7 +284,7 @@ fn check_one_of(value: &Value, schemas: &[Schema], path: &mut FieldPath, out: &m
     for schema in schemas {
         match holds(value, schema, path) {
             Holds::Yes => valid += 1,
-            Holds::No(found) => closest = nearer(closest, found),
+            Holds::No(found) => closest = Some(nearer(closest, found)),
             Holds::Unsure(found) => unsure.extend(found.unknown),
         }
     }
@@ -308,10 +308,10 @@ fn check_one_of(value: &Value, schemas: &[Schema], path: &mut FieldPath, out: &m
 }
 
 /// Of two failures, the one with less wrong: it is what the writer most likely meant.
-fn nearer(closest: Option<Findings>, found: Findings) -> Option<Findings> {
+fn nearer(closest: Option<Findings>, found: Findings) -> Findings {
     match closest {
-        Some(closest) if closest.violations.len() <= found.violations.len() => Some(closest),
-        _ => Some(found),
+        Some(closest) if closest.violations.len() <= found.violations.len() => closest,
+        _ => found,
     }
 }
 

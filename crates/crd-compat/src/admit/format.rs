@@ -6,7 +6,10 @@ mod mail;
 mod text;
 mod uri;
 
-pub(crate) use address::parse_ip;
+pub(crate) use address::{parse_cidr, parse_ip};
+pub(crate) use duration::{parse_duration, parse_go_duration};
+pub(crate) use text::{is_base64, is_date, is_date_time, is_uuid};
+pub(crate) use uri::{Uri, parse_request_uri};
 
 use crate::schema::{Schema, SchemaType};
 

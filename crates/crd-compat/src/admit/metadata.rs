@@ -195,6 +195,24 @@ pub(super) enum NameRule {
     PathSegment,
 }
 
+/// Gives an object without a name the one the API server makes up from `generateName`, and says whether it did.
+pub(super) fn generate_name(object: &mut Map<String, Value>) -> bool {
+    /// Names are kept within a label, and end in five random characters.
+    const LONGEST_PREFIX: usize = 58;
+    let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return false };
+    if metadata.contains_key("name") {
+        return false;
+    }
+    let Some(prefix) = metadata.get("generateName").and_then(Value::as_str) else { return false };
+    let end = (0..=prefix.len().min(LONGEST_PREFIX))
+        .rev()
+        .find(|end| prefix.is_char_boundary(*end))
+        .unwrap_or_default();
+    let name = format!("{}xxxxx", prefix.get(..end).unwrap_or_default());
+    metadata.insert("name".to_owned(), Value::String(name));
+    true
+}
+
 /// Checks decoded metadata.
 pub(super) fn check(metadata: &Value, rule: NameRule, path: &mut FieldPath, out: &mut Findings) {
     let mark = path.push_key("metadata");
@@ -234,7 +252,7 @@ fn check_name(metadata: &Value, rule: NameRule, path: &FieldPath, out: &mut Find
     }
     match text(metadata, "name") {
         Some(name) => report(path, "name", name, judge(name, false), out),
-        None if rule == NameRule::Subdomain && generate.is_none() => {
+        None if rule == NameRule::Subdomain => {
             let message = "Required value: name or generateName is required";
             out.violate_at(path.child("name"), "metadata", message);
         }

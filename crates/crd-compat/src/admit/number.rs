@@ -29,7 +29,7 @@ impl Num {
 #[allow(clippy::cast_possible_truncation, reason = "range is checked before the cast")]
 pub(crate) fn to_int(float: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    if float >= -LIMIT && float < LIMIT { float as i64 } else { i64::MIN }
+    if (-LIMIT..LIMIT).contains(&float) { float as i64 } else { i64::MIN }
 }
 
 /// Whether the API server takes a float for an integer. It allows a relative error, for positive values.

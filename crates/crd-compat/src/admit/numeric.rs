@@ -108,7 +108,7 @@ impl Range {
                 value.fract() == 0.0 && i32::try_from(number::to_int(value)).is_ok()
             }
             (Range::Int64, Num::Float(value)) => {
-                value.fract() == 0.0 && value.abs() < 9.223_372_036_854_775_8e18
+                value.fract() == 0.0 && value.abs() < 9_223_372_036_854_775_808.0
             }
             (Range::Float32, value) => (value.as_f64() as f32).is_finite(),
             (Range::Int64, Num::Int(_)) | (Range::Any, _) => true,

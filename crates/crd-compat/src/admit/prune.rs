@@ -55,18 +55,14 @@ impl Pruner<'_> {
                 return true;
             }
             let mark = self.path.push_key(key);
-            let kept = match schema.and_then(|schema| child(schema, key)) {
-                Some(child) => {
-                    self.value(value, child);
-                    true
-                }
-                None => {
-                    self.pruned.push(self.path.to_string());
-                    false
-                }
-            };
+            let child = schema.and_then(|schema| child(schema, key));
+            if let Some(child) = child {
+                self.value(value, child);
+            } else {
+                self.pruned.push(self.path.to_string());
+            }
             self.path.cut(mark);
-            kept
+            child.is_some()
         });
     }
 
@@ -119,7 +115,9 @@ pub(super) fn nulls(value: &mut Value, schema: &Schema) {
         Value::Object(object) => nulls_in_object(object, schema),
         Value::Array(items) => {
             if let Some(schema) = schema.items.as_deref() {
-                items.iter_mut().for_each(|item| nulls(item, schema));
+                for item in items {
+                    nulls(item, schema);
+                }
             }
         }
         _ => {}

@@ -89,6 +89,15 @@ impl Findings {
         }
     }
 
+    /// Whether something was found after which the API server does not run CEL rules.
+    pub(crate) fn misleads_rules(&self) -> bool {
+        const BLOCKING: [&str; 7] =
+            ["enum", "required", "maxLength", "maxItems", "maxProperties", "type", "format"];
+        self.violations.iter().any(|violation| {
+            BLOCKING.contains(&violation.keyword) || violation.message.starts_with("Required value")
+        })
+    }
+
     /// A certain violation decides, whatever else is in doubt.
     pub(crate) fn verdict(self) -> Verdict {
         if !self.violations.is_empty() {

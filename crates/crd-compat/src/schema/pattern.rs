@@ -56,6 +56,13 @@ fn ascii_classes(source: &str) -> String {
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
+                // Everything up to the end mark is meant literally.
+                Some('Q') if !in_class => {
+                    let rest = chars.as_str();
+                    let (literal, rest) = rest.split_once("\\E").unwrap_or((rest, ""));
+                    out.push_str(&regex::escape(literal));
+                    chars = rest.chars();
+                }
                 Some(class) => push_escape(&mut out, class, in_class),
                 None => out.push('\\'),
             },
@@ -91,19 +98,15 @@ fn ascii_classes(source: &str) -> String {
 fn push_escape(out: &mut String, class: char, in_class: bool) {
     let ascii = match (class, in_class) {
         ('d', false) => "[0-9]",
-        ('D', false) => "[^0-9]",
         ('s', false) => "[\\t\\n\\f\\r ]",
-        ('S', false) => "[^\\t\\n\\f\\r ]",
         ('w', false) => "[0-9A-Za-z_]",
-        ('W', false) => "[^0-9A-Za-z_]",
-        ('b', false) => "(?-u:\\b)",
-        ('B', false) => "\\B",
         ('d', true) => "0-9",
         ('s', true) => "\\t\\n\\f\\r ",
         ('w', true) => "0-9A-Za-z_",
-        ('D', true) => "[^0-9]",
-        ('S', true) => "[^\\t\\n\\f\\r ]",
-        ('W', true) => "[^0-9A-Za-z_]",
+        ('D', _) => "[^0-9]",
+        ('S', _) => "[^\\t\\n\\f\\r ]",
+        ('W', _) => "[^0-9A-Za-z_]",
+        ('b', false) => "(?-u:\\b)",
         _ => {
             out.push('\\');
             out.push(class);

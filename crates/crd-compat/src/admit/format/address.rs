@@ -40,10 +40,7 @@ fn decimal(text: &str) -> Option<u32> {
 
 pub(super) fn is_cidr_sloppy(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
-    let width = match address.contains(':') {
-        true => 128,
-        false => 32,
-    };
+    let width = if address.contains(':') { 128 } else { 32 };
     parse_ip_sloppy(address).is_some() && decimal(bits).is_some_and(|bits| bits <= width)
 }
 
@@ -60,16 +57,17 @@ pub(crate) fn parse_cidr(text: &str) -> Option<(IpAddr, u8)> {
     Some((address, bits))
 }
 
-/// A MAC address of 6, 8 or 20 octets, in any of the three notations Go reads.
+/// A MAC address of 6, 8 or 20 octets, in any of the four notations Go reads.
 pub(super) fn is_mac(text: &str) -> bool {
-    let separator = text.chars().find(|c| matches!(c, ':' | '-' | '.'));
-    let (separator, width) = match separator {
-        Some('.') => ('.', 4),
-        Some(other) => (other, 2),
-        None => return false,
+    let bytes = text.as_bytes();
+    let groups: Vec<&str> = match (bytes.get(2), bytes.get(4)) {
+        (Some(b':'), _) => text.split(':').collect(),
+        (Some(b'-'), _) => text.split('-').collect(),
+        (_, Some(b'.')) => text.split('.').collect(),
+        _ => vec![text],
     };
-    let groups: Vec<&str> = text.split(separator).collect();
-    let octets = groups.len() * width / 2;
-    matches!(octets, 6 | 8 | 20)
+    let width = groups.first().map(|group| group.len()).unwrap_or_default();
+    let digits: usize = groups.iter().map(|group| group.len()).sum();
+    matches!(digits, 12 | 16 | 40)
         && groups.iter().all(|group| group.len() == width && group.bytes().all(|b| b.is_ascii_hexdigit()))
 }

@@ -8,6 +8,7 @@ pub(crate) struct Uri {
     /// Host and port as written.
     pub(crate) host: String,
     pub(crate) path: String,
+    raw_path: String,
     pub(crate) raw_query: String,
 }
 
@@ -15,6 +16,11 @@ impl Uri {
     /// The host without brackets and port.
     pub(crate) fn hostname(&self) -> &str {
         split_port(&self.host).0
+    }
+
+    /// The path as written.
+    pub(crate) fn raw_path(&self) -> &str {
+        &self.raw_path
     }
 
     pub(crate) fn port(&self) -> &str {
@@ -41,6 +47,7 @@ pub(crate) fn parse_request_uri(text: &str) -> Option<Uri> {
         scheme: String::new(),
         host: String::new(),
         path: String::new(),
+        raw_path: String::new(),
         raw_query: String::new(),
     };
     if text == "*" {
@@ -61,10 +68,11 @@ pub(crate) fn parse_request_uri(text: &str) -> Option<Uri> {
     {
         let end = after.find('/').unwrap_or(after.len());
         let (authority, tail) = after.split_at_checked(end)?;
-        uri.host = parse_authority(authority)?;
+        uri.host = parse_authority(&uri.scheme, authority)?;
         path = tail;
     }
     uri.path = unescape(path, Mode::Path)?;
+    path.clone_into(&mut uri.raw_path);
     Some(uri)
 }
 
@@ -81,12 +89,12 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     Some(("", text))
 }
 
-fn parse_authority(authority: &str) -> Option<String> {
+fn parse_authority(scheme: &str, authority: &str) -> Option<String> {
     let (user, host) = match authority.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
         None => (None, authority),
     };
-    let host = parse_host(host)?;
+    let host = parse_host(scheme, host)?;
     if let Some(user) = user {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b);
         if !user.bytes().all(allowed) {
@@ -97,23 +105,39 @@ fn parse_authority(authority: &str) -> Option<String> {
     Some(host)
 }
 
-fn parse_host(host: &str) -> Option<String> {
-    if host.starts_with('[') {
-        let close = host.rfind(']')?;
-        let (address, port) = host.split_at_checked(close + 1)?;
-        if !is_optional_port(port) {
-            return None;
-        }
-        if let Some(zone) = address.find("%25") {
-            let (address, zone) = address.split_at_checked(zone)?;
-            return Some(format!("{}{}{port}", unescape(address, Mode::Host)?, unescape(zone, Mode::Zone)?));
-        }
-    } else if let Some(colon) = host.rfind(':')
+fn parse_host(scheme: &str, host: &str) -> Option<String> {
+    match host.rfind('[') {
+        Some(0) => return parse_ip_literal(host),
+        Some(_) => return None,
+        None => {}
+    }
+    // Only in web addresses is every colon but the last one an error.
+    let strict = matches!(scheme, "http" | "https");
+    let colon = if strict { host.find(':') } else { host.rfind(':') };
+    if let Some(colon) = colon
         && !is_optional_port(host.get(colon..)?)
     {
         return None;
     }
     unescape(host, Mode::Host)
+}
+
+fn parse_ip_literal(host: &str) -> Option<String> {
+    let close = host.rfind(']')?;
+    let (inner, port) = (host.get(1..close)?, host.get(close + 1..)?);
+    if !is_optional_port(port) {
+        return None;
+    }
+    let (address, zone) = match inner.find("%25") {
+        Some(zone) => inner.split_at_checked(zone)?,
+        None => (inner, ""),
+    };
+    let (address, zone) = (unescape(address, Mode::Host)?, unescape(zone, Mode::Zone)?);
+    // An empty zone is none; IPv4 has no place in brackets.
+    if zone == "%" || address.parse::<std::net::Ipv6Addr>().is_err() {
+        return None;
+    }
+    Some(format!("[{address}{zone}]{port}"))
 }
 
 fn is_optional_port(port: &str) -> bool {
