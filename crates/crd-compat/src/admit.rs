@@ -81,6 +81,11 @@ impl Validator {
         &self.schema
     }
 
+    /// Whether status is written through its own subresource.
+    pub fn has_status(&self) -> bool {
+        self.has_status
+    }
+
     /// What a create of `object` does.
     ///
     /// The namespace and what the API server itself writes into metadata, such as a resource version, are

@@ -6,4 +6,5 @@
 pub mod admit;
 pub mod cel;
 pub mod crd;
+pub mod live;
 pub mod schema;

@@ -11,9 +11,10 @@ use serde_json::{Map, Value, json};
 use slipway_crd_compat::admit::{Validator, Verdict, Violation};
 use slipway_crd_compat::crd::Crd;
 
-const FIXTURES: [(&str, &str); 2] = [
+const FIXTURES: [(&str, &str); 3] = [
     ("schema", include_str!("fixtures/server-schema.json")),
     ("cel", include_str!("fixtures/server-cel.json")),
+    ("random", include_str!("fixtures/server-random.json")),
 ];
 
 fn validator(case: &Value) -> Validator {

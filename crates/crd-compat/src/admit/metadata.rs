@@ -217,17 +217,15 @@ pub(super) fn generate_name(object: &mut Map<String, Value>) -> bool {
 pub(super) fn check(metadata: &Value, rule: NameRule, path: &mut FieldPath, out: &mut Findings) {
     let mark = path.push_key("metadata");
     check_name(metadata, rule, path, out);
-    if rule == NameRule::PathSegment
-        && let Some(namespace) = text(metadata, "namespace")
-    {
-        report(path, "namespace", namespace, names::dns_label(namespace), out);
-    }
-    if metadata.get("generation").and_then(Value::as_i64).is_some_and(i64::is_negative) {
-        out.violate_at(
-            path.child("generation"),
-            "metadata",
-            "Invalid value: must be greater than or equal to 0",
-        );
+    // Of the object itself, the API server sets the generation, and the request decides on the namespace.
+    if rule == NameRule::PathSegment {
+        if let Some(namespace) = text(metadata, "namespace") {
+            report(path, "namespace", namespace, names::dns_label(namespace), out);
+        }
+        if metadata.get("generation").and_then(Value::as_i64).is_some_and(i64::is_negative) {
+            let message = "Invalid value: must be greater than or equal to 0";
+            out.violate_at(path.child("generation"), "metadata", message);
+        }
     }
     for (key, value) in metadata.get("labels").and_then(Value::as_object).into_iter().flatten() {
         report(path, "labels", key, names::qualified_name(key), out);
@@ -246,8 +244,7 @@ fn check_name(metadata: &Value, rule: NameRule, path: &FieldPath, out: &mut Find
         NameRule::Subdomain => names::dns_subdomain(name),
         NameRule::PathSegment => names::path_segment(name, prefix),
     };
-    let generate = text(metadata, "generateName");
-    if let Some(generate) = generate {
+    if let Some(generate) = text(metadata, "generateName") {
         report(path, "generateName", generate, judge(generate, true), out);
     }
     match text(metadata, "name") {
