@@ -2,8 +2,10 @@
 //!
 //! A library, so that the command line reference is generated from the commands themselves and
 //! tests can call them; `main.rs` only runs it.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool talks to people")]
 
 pub mod command;
+mod crd;
 pub mod reference;
 
 use std::process::ExitCode;

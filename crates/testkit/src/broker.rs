@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 pub use protocol::{Answer, Order, Wanted};
 
 use crate::control_plane::ControlPlaneProcess;
+use crate::real_cluster::RealClusterProcess;
 use crate::scratch::scratch_file;
 use stock::Stock;
 
@@ -100,6 +101,7 @@ pub async fn serve(listener: StdListener, ahead: usize) -> anyhow::Result<()> {
 /// What a connection holds.
 enum Held {
     ControlPlane(Box<ControlPlaneProcess>),
+    RealCluster(Box<RealClusterProcess>),
     /// Shared, so there is nothing to end.
     Postgres,
 }
@@ -143,6 +145,11 @@ async fn provide(wanted: Wanted, stock: &Arc<Stock>) -> anyhow::Result<(Held, se
             let info = info(process.info())?;
             (Held::ControlPlane(Box::new(process)), info)
         }
+        Wanted::RealCluster { name } => {
+            let process = RealClusterProcess::start(&name).await?;
+            let info = info(process.info())?;
+            (Held::RealCluster(Box::new(process)), info)
+        }
         Wanted::Postgres => (Held::Postgres, info(&stock.postgres().await?)?),
     })
 }
@@ -160,6 +167,7 @@ async fn obey(held: &mut Held, order: Order) -> anyhow::Result<()> {
             }
             Ok(())
         }
+        (Held::RealCluster(process), Order::RestartKubelet) => process.restart_kubelet().await,
         (_, order) => Err(anyhow!("what was leased cannot do {order:?}")),
     }
 }

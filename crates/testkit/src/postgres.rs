@@ -13,6 +13,8 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
+use crate::broker::Wanted;
+use crate::lease::Lease;
 use crate::until;
 use server::Server;
 
@@ -68,6 +70,12 @@ impl Postgres {
     /// A fresh server, quick rather than durable.
     pub async fn start() -> Result<Self> {
         Self::builder().start().await
+    }
+
+    /// The server that all tests of a run share; each has its own databases on it.
+    pub async fn shared() -> Result<Self> {
+        let (_, info): (_, PostgresInfo) = Lease::take(Wanted::Postgres).await?;
+        Self::connect_to(&info.admin_url)
     }
 
     /// A fresh server with settings of its own.

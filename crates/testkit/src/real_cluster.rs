@@ -25,12 +25,16 @@ use kube::Client;
 pub use info::RealClusterInfo;
 pub use process::RealClusterProcess;
 
+use crate::broker::{Order, Wanted};
 use crate::image::Image;
+use crate::lease::Lease;
+use crate::part::print_tail;
 
 /// A running cluster with a real node, gone when dropped.
 #[derive(Debug)]
 pub struct RealCluster {
-    process: RealClusterProcess,
+    info: RealClusterInfo,
+    lease: Lease,
 }
 
 impl RealCluster {
@@ -39,48 +43,60 @@ impl RealCluster {
         allowed::allowed()
     }
 
-    /// Starts one and waits until its node is ready and its DNS answers. The node bears its name.
+    /// Leases one, and waits until its node is ready and its DNS answers. The node bears its name.
     pub async fn start(name: &str) -> anyhow::Result<Self> {
-        Ok(Self { process: RealClusterProcess::start(name).await? })
+        crate::init();
+        let (lease, info) = Lease::take(Wanted::RealCluster { name: name.to_owned() }).await?;
+        Ok(Self { info, lease })
     }
 
     /// What is to know about it.
     pub fn info(&self) -> &RealClusterInfo {
-        self.process.info()
+        &self.info
     }
 
     /// An administrator's kubeconfig with embedded data only.
     pub fn kubeconfig(&self) -> String {
-        self.info().kubeconfig.clone()
+        self.info.kubeconfig.clone()
     }
 
     /// An administrator's client. It belongs to the runtime that made it.
     pub async fn client(&self) -> anyhow::Result<Client> {
-        self.info().client().await
+        self.info.client().await
     }
 
     /// The node's address, where its API server and node ports answer.
     pub fn address(&self) -> Ipv4Addr {
-        self.info().address
+        self.info.address
     }
 
     /// The logs of its parts, by name.
     pub fn logs(&self) -> &BTreeMap<String, PathBuf> {
-        &self.info().logs
+        &self.info.logs
     }
 
     /// Makes an image known to its node, so that pods can use it.
     pub async fn load_image(&self, image: &Image) -> anyhow::Result<()> {
-        self.info().load_image(image).await
+        self.info.load_image(image).await
     }
 
     /// Ends the kubelet and starts it again, as a node's update would; pods keep running.
-    pub async fn restart_kubelet(&mut self) -> anyhow::Result<()> {
-        self.process.restart_kubelet().await
+    pub async fn restart_kubelet(&self) -> anyhow::Result<()> {
+        self.lease.order(Order::RestartKubelet).await
     }
 
     /// Ends it and waits until nothing of it is left.
     pub async fn stop(self) {
-        self.process.stop().await;
+        let _ = tokio::task::spawn_blocking(move || drop(self)).await;
+    }
+}
+
+impl Drop for RealCluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for (name, log) in &self.info.logs {
+                print_tail(name, log);
+            }
+        }
     }
 }

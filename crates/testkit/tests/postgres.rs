@@ -145,3 +145,12 @@ async fn nothing_is_left_of_a_server() -> Result<()> {
     assert!(!has_memory(&shared()), "shared memory {memory} is left");
     Ok(())
 }
+
+#[tokio::test]
+async fn tests_share_a_server_and_not_their_databases() {
+    slipway_testkit::init();
+    let (one, two) = (Postgres::shared().await.unwrap(), Postgres::shared().await.unwrap());
+    assert_eq!(one.info(), two.info());
+    let (first, second) = (one.database().await.unwrap(), two.database().await.unwrap());
+    assert_ne!(first.name(), second.name());
+}

@@ -26,7 +26,7 @@ use kube::api::{AttachParams, DeleteParams, ListParams, LogParams, PostParams};
 use serde_json::json;
 use slipway_testkit::certificates::Authority;
 use slipway_testkit::real_cluster::RealClusterInfo;
-use slipway_testkit::{RealCluster, skipped, until};
+use slipway_testkit::{RealCluster, until};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 use tokio::spawn;
@@ -35,9 +35,6 @@ use remains::{Trace, host_directories, host_settings};
 use room::{IMAGE, Room, possible, probe_image};
 
 const SOON: Duration = Duration::from_mins(1);
-
-/// Tells the test that holds a cluster that it is run by the test that kills it.
-const HOLD: &str = "SLIPWAY_TEST_HOLD_REAL_CLUSTER";
 
 #[tokio::test]
 async fn a_pod_of_our_image_answers_through_its_service_and_its_dns_name() {
@@ -183,7 +180,7 @@ async fn clusters_side_by_side_touch_neither_each_other_nor_the_machine() {
     let before = (host_settings(), host_directories());
     let (east, west) =
         tokio::try_join!(spawn(RealCluster::start("east")), spawn(RealCluster::start("west"))).unwrap();
-    let (mut east, west) = (east.unwrap(), west.unwrap());
+    let (east, west) = (east.unwrap(), west.unwrap());
     let image = probe_image();
     tokio::try_join!(east.load_image(&image), west.load_image(&image)).unwrap();
     for cluster in [&east, &west] {
@@ -226,20 +223,16 @@ async fn a_cluster_whose_owner_is_killed_leaves_nothing() {
     if !possible() {
         return;
     }
-    let mut owner = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "holds_a_cluster_until_it_is_killed", "--ignored", "--nocapture"])
-        .env(HOLD, "yes")
+    let mut owner = Command::new(env!("CARGO_BIN_EXE_hold"))
+        .arg("cluster")
+        .env_remove("SLIPWAY_BROKER")
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(owner.stdout.take().unwrap()).lines();
-    let info: RealClusterInfo = loop {
-        let line = lines.next_line().await.unwrap().expect("the owner says what it holds");
-        if let Some(info) = line.strip_prefix("holding ") {
-            break serde_json::from_str(info).unwrap();
-        }
-    };
+    let line = lines.next_line().await.unwrap().expect("the owner says what it holds");
+    let info: RealClusterInfo = serde_json::from_str(&line).unwrap();
     let room = Room::at(&info, "orphan").await;
     room.serve("probe", json!({})).await;
     let trace = Trace::of(&info);
@@ -247,18 +240,6 @@ async fn a_cluster_whose_owner_is_killed_leaves_nothing() {
     owner.kill().await.unwrap();
     let gone = until("everything to be gone", SOON, async || trace.remains().is_empty().then_some(())).await;
     assert!(gone.is_ok(), "left: {:?}", trace.remains());
-}
-
-#[tokio::test]
-#[ignore = "run by the test that kills it"]
-async fn holds_a_cluster_until_it_is_killed() {
-    if env::var_os(HOLD).is_none() {
-        return skipped("only run by the test that kills it");
-    }
-    let cluster = RealCluster::start("orphan").await.unwrap();
-    cluster.load_image(&probe_image()).await.unwrap();
-    println!("\nholding {}", serde_json::to_string(cluster.info()).unwrap());
-    std::future::pending::<()>().await;
 }
 
 fn base64(text: &str) -> String {

@@ -30,23 +30,18 @@ fn processes_of(directory: &Path) -> Vec<String> {
 async fn a_killed_test_process_leaves_no_process_no_port_and_no_directory() {
     let scratch = slipway_testkit::scratch("killed").unwrap();
     let mut holder = Command::new(env!("CARGO_BIN_EXE_hold"))
+        .arg("parts")
         .env_remove("SLIPWAY_BROKER")
         .env("TMPDIR", scratch.path())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut server = String::new();
-    let mut files = Vec::new();
-    for line in BufReader::new(holder.stdout.take().unwrap()).lines() {
-        let line = line.unwrap();
-        match line.strip_prefix("held ") {
-            Some(rest) => {
-                server = rest.split_once(' ').unwrap().0.trim_start_matches("https://").to_owned();
-                break;
-            }
-            None => files.push(PathBuf::from(line)),
-        }
-    }
+    let mut line = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let held: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let server = held["server"].as_str().unwrap().trim_start_matches("https://").to_owned();
+    let logs = held["logs"].as_object().unwrap().values().chain([&held["kubeconfig"]]);
+    let files: Vec<_> = logs.map(|path| PathBuf::from(path.as_str().unwrap())).collect();
     assert!(files.iter().all(|file| file.exists()), "{files:?}");
     assert!(TcpStream::connect(&server).is_ok());
     let programs = processes_of(scratch.path());

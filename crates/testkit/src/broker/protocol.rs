@@ -10,6 +10,11 @@ use crate::control_plane::ControlPlaneOptions;
 pub enum Wanted {
     /// A control plane of one's own.
     ControlPlane(ControlPlaneOptions),
+    /// A cluster with a real node.
+    RealCluster {
+        /// What people call it.
+        name: String,
+    },
     /// The PostgreSQL server that all tests of a run share, each with its own databases.
     Postgres,
 }
@@ -30,6 +35,8 @@ pub enum Order {
         /// Its name.
         part: String,
     },
+    /// End the real node's kubelet and start it again.
+    RestartKubelet,
 }
 
 /// The answer to either.
