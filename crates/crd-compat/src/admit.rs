@@ -23,7 +23,7 @@ pub(crate) mod path;
 mod prune;
 mod scale;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod verdict;
 
 pub(crate) use verdict::Findings;
@@ -94,7 +94,7 @@ impl Validator {
         let mut out = Findings::default();
         let mut pruned = Vec::new();
         let Some(mut object) = self.decode(object, &mut pruned, &mut out) else {
-            return Admission { verdict: out.verdict(), object: object.clone(), pruned };
+            return finish(Value::Null, pruned, out);
         };
         if self.has_status {
             object.remove("status");
@@ -130,7 +130,7 @@ impl Validator {
         let mut out = Findings::default();
         let mut pruned = Vec::new();
         let Some(object) = self.decode(object, &mut pruned, &mut out) else {
-            return Admission { verdict: out.verdict(), object: object.clone(), pruned };
+            return finish(Value::Null, pruned, out);
         };
         let mut old = object.clone();
         let status = old.remove("status");
@@ -150,13 +150,13 @@ impl Validator {
         finish(object, pruned, out)
     }
 
-    /// What a reader of this version sees of a stored object.
+    /// What a reader of this version sees of a stored object; null for one nested too deep to be read.
     pub fn read(&self, stored: &Value) -> Reading {
         let mut pruned = Vec::new();
-        let Value::Object(object) = stored else { return Reading { object: stored.clone(), pruned } };
         if is_too_deep(stored) {
-            return Reading { object: stored.clone(), pruned };
+            return Reading { object: Value::Null, pruned };
         }
+        let Value::Object(object) = stored else { return Reading { object: stored.clone(), pruned } };
         let mut object = object.clone();
         if let Some(coerced) = object.get("metadata").and_then(metadata::coerce_leniently) {
             pruned.extend(coerced.unknown);
@@ -172,7 +172,7 @@ impl Validator {
         Reading { object: Value::Object(object), pruned }
     }
 
-    /// Decodes a request; `None` when it is not even an object.
+    /// Decodes a request; `None` when it is no object, or one nested too deep to be looked at.
     fn decode(
         &self,
         object: &Value,

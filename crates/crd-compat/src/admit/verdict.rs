@@ -46,7 +46,8 @@ pub struct Violation {
 pub struct Admission {
     /// What the API server answers.
     pub verdict: Verdict,
-    /// The object after pruning and defaulting: what is stored when the verdict allows it.
+    /// The object after pruning and defaulting: what is stored when the verdict allows it. Null for what is
+    /// no object, or one nested too deep to be looked at.
     pub object: Value,
     /// Fields that were dropped because the schema does not know them.
     pub pruned: Vec<String>,
