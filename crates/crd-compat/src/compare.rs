@@ -210,7 +210,14 @@ fn report<'a>(
         }
         let mut witness = None;
         let mut missing = None;
-        if draft.severity == Severity::Breaking && draft.effect != Effect::None {
+        if draft.promote {
+            if let Proof::Witness(found) = search.prove(&draft) {
+                draft.severity = Severity::Breaking;
+                draft.effect = Effect::RefusedBeside;
+                draft.follows.push_str(", which other rules of the schema then refuse");
+                witness = Some(*found);
+            }
+        } else if draft.severity == Severity::Breaking && draft.effect != Effect::None {
             proven += 1;
             let proof = if proven > MAX_WITNESSES {
                 Proof::Missing(format!(

@@ -10,6 +10,7 @@ use crate::crd::Crd;
 use crate::finding::{Finding, Severity};
 use crate::options::Options;
 use crate::rules;
+use crate::witness::{Proof, Prover};
 
 /// Whether one can go back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -143,8 +144,13 @@ impl Judgement {
             let Some(was) = old.version(is.name()) else { continue };
             let (mut fields, mut values, mut missing, mut unknown) =
                 (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            let search = Prover::new((new, is), (old, was));
             for draft in walk(is, was) {
                 let place = draft.path.to_string();
+                if draft.promote && matches!(search.prove(&draft), Proof::Witness(_)) {
+                    values.push(place);
+                    continue;
+                }
                 match draft.effect {
                     Effect::Lost if old.preserve_unknown_fields() => {}
                     Effect::Lost => fields.push(place),

@@ -9,7 +9,6 @@ use crate::compare::draft::{Draft, Effect, Probe};
 use crate::crd::{Crd, CrdVersion};
 use crate::finding::{Outcome, Witness, Write};
 use crate::node::Node;
-use crate::path::Step;
 
 mod candidates;
 mod embed;
@@ -73,8 +72,16 @@ impl<'a> Prover<'a> {
             Ok(validators) => (&validators.0, &validators.1),
             Err(reason) => return Proof::Missing(format!("objects cannot be judged here: {reason}")),
         };
-        let mut search =
-            Search { prover: self, old, new, draft, tries: 0, doubt: None, built: false, kept: false };
+        let mut search = Search {
+            prover: self,
+            old,
+            new,
+            draft,
+            tried: Vec::new(),
+            doubt: None,
+            built: false,
+            kept: false,
+        };
         let exhaustive = matches!(draft.probe, Probe::Exactly(_));
         match search.run() {
             Some(witness) => Proof::Witness(Box::new(witness)),
@@ -94,7 +101,7 @@ struct Search<'p, 'a> {
     old: &'p Validator,
     new: &'p Validator,
     draft: &'p Draft<'a>,
-    tries: usize,
+    tried: Vec<Value>,
     doubt: Option<String>,
     built: bool,
     kept: bool,
@@ -110,17 +117,17 @@ impl Search<'_, '_> {
                 let sampler = Sampler::new(choice);
                 let leaves = candidates::of(sampler, &prover.root_old, self.draft);
                 for leaf in leaves {
-                    self.tries += 1;
-                    if self.tries > MAX_TRIES {
+                    let Some(body) = embed::embed(sampler, root, path, &leaf) else { continue };
+                    if self.tried.contains(&body) {
+                        continue;
+                    }
+                    if self.tried.len() >= MAX_TRIES {
                         return None;
                     }
-                    let Some(body) = embed::embed(sampler, root, path, &leaf) else { continue };
+                    self.tried.push(body.clone());
                     if let Some(witness) = self.judge(body) {
                         return Some(witness);
                     }
-                }
-                if !has_choices(root) && choice == 0 && self.built {
-                    break;
                 }
             }
         }
@@ -170,6 +177,7 @@ impl Search<'_, '_> {
                     ours.map(|violation| format!("{}: {}", violation.path, violation.message)).collect();
                 (!reasons.is_empty()).then_some((Outcome::Refused, reasons))
             }
+            Verdict::Accepted if self.draft.promote => None,
             Verdict::Accepted => {
                 let path = self.draft.path.steps();
                 let mut lost: Vec<String> =
@@ -195,6 +203,12 @@ impl Search<'_, '_> {
                 && place::is_within(&violation.path, self.draft.path.parent())
                 && rule.says(&violation.message);
         }
+        if self.draft.promote {
+            // What changes whether a field is there may upset what holds it.
+            let counts = ["anyOf", "oneOf", "not", "minProperties", "maxProperties", "required", "cel"];
+            return counts.contains(&violation.keyword)
+                && place::is_within(&violation.path, self.draft.path.parent());
+        }
         let own = match self.draft.probe {
             Probe::Combinations(_) => ["anyOf", "oneOf", "not", "allOf"].contains(&violation.keyword),
             Probe::Items(_) | Probe::Duplicates | Probe::Fields(_) => !place::is_below(&violation.path, path),
@@ -213,7 +227,7 @@ impl Search<'_, '_> {
                 "no object could be built that the old schema accepts with such a value".to_owned()
             }
             (None, true, true) => {
-                format!("none of {} objects that were tried is refused", self.tries.min(MAX_TRIES))
+                format!("none of {} objects that were tried is refused", self.tried.len())
             }
         }
     }
@@ -261,10 +275,4 @@ fn keeps(written: &Value, stored: &Value) -> bool {
         }
         _ => written == stored,
     }
-}
-
-/// Whether there is more than one way to build a document.
-fn has_choices(root: &Node<'_>) -> bool {
-    let spec = root.step(Step::Field("spec"));
-    !root.facts().conditions.is_empty() || spec.is_none_or(|spec| !spec.facts().conditions.is_empty())
 }

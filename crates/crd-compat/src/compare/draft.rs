@@ -108,6 +108,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) probe: Probe<'a>,
     /// What is left of the severity when no value is found.
     pub(crate) unproven: Severity,
+    /// Whether it breaks after all where a value is found that is refused.
+    pub(crate) promote: bool,
 }
 
 impl<'a> Draft<'a> {
@@ -124,6 +126,7 @@ impl<'a> Draft<'a> {
             effect: Effect::None,
             probe: Probe::Nothing,
             unproven: rule.severity,
+            promote: false,
         }
     }
 
@@ -160,12 +163,20 @@ impl<'a> Draft<'a> {
         self
     }
 
+    /// Harmless in itself, but breaking where the probe finds an object that is refused.
+    pub(crate) fn unless_refused(mut self, probe: Probe<'a>) -> Draft<'a> {
+        self.probe = probe;
+        self.promote = true;
+        self
+    }
+
     /// The same difference, shown to harm nobody.
     pub(crate) fn harmless(mut self, why: impl Into<String>) -> Draft<'a> {
         self.severity = Severity::Safe;
         self.unproven = Severity::Safe;
         self.effect = Effect::None;
         self.probe = Probe::Nothing;
+        self.promote = false;
         self.follows = why.into();
         self
     }

@@ -171,6 +171,7 @@ impl<'a> Walk<'a> {
                 let draft = match is.default() {
                     Some(default) => {
                         Draft::new(&rules::FIELD_ADDED, format!("is new, and {default} by default"))
+                            .unless_refused(Probe::Absent)
                     }
                     None => Draft::new(&rules::FIELD_ADDED, "is new"),
                 };

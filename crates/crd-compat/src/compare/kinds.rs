@@ -74,6 +74,7 @@ impl<'a> Walk<'a> {
                 Draft::new(&rules::DEFAULT_ADDED, format!("is now {default} by default"))
                     .follows("objects that leave it out are read, and then stored, with that value")
                     .effect(Effect::Reinterpreted)
+                    .unless_refused(Probe::Absent)
             }
             (Some(default), None) if place == (Place::Required { before: true }) => {
                 Draft::new(&rules::DEFAULT_REMOVED, format!("is required and no longer {default} by default"))
@@ -117,10 +118,14 @@ fn nullable_removed<'a>(new: &Node<'a>, place: Place) -> Draft<'a> {
             .follows("a null is dropped, and the object then refused because the field is missing")
             .effect(Effect::RefusedBeside)
             .probe(Probe::Exactly(vec![Value::Null])),
-        _ if new.default().is_some() => {
-            draft.follows("a null is replaced by the default").effect(Effect::Reinterpreted)
-        }
-        _ => draft.follows("a null is silently dropped").effect(Effect::Reinterpreted),
+        _ if new.default().is_some() => draft
+            .follows("a null is replaced by the default")
+            .effect(Effect::Reinterpreted)
+            .unless_refused(Probe::Exactly(vec![Value::Null])),
+        _ => draft
+            .follows("a null is silently dropped")
+            .effect(Effect::Reinterpreted)
+            .unless_refused(Probe::Exactly(vec![Value::Null])),
     }
 }
 

@@ -210,7 +210,8 @@ fn format_proof<'a>(draft: Draft<'a>, before: &Facts<'a>, after: &Facts<'a>) -> 
         let numbers = Numbers::of(before);
         let limit = if after.formats.contains("int32") { f64::from(i32::MAX) } else { f64::from(f32::MAX) };
         let at = |value: f64| Bound { value, exclusive: false };
-        return match (numbers.above(at(limit)), numbers.below(at(-limit))) {
+        let floor = if after.formats.contains("int32") { f64::from(i32::MIN) } else { -limit };
+        return match (numbers.above(at(limit)), numbers.below(at(floor))) {
             (Search::Impossible, Search::Impossible) => draft.harmless("every number that was allowed fits"),
             (above, below) => draft
                 .probe(Probe::Values(above.found().into_iter().chain(below.found()).map(to_value).collect())),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::draft::{Draft, Effect};
+use super::draft::{Draft, Effect, Probe};
 use crate::finding::Severity;
 use crate::node::Node;
 use crate::path::{Path, Step};
@@ -44,12 +44,14 @@ pub(crate) struct Walk<'a> {
     unreachable: Option<&'static str>,
     depth: usize,
     drafts: Vec<Draft<'a>>,
+    /// The whole new schema.
+    root: Option<Node<'a>>,
 }
 
 impl<'a> Walk<'a> {
     /// Every difference between the schemas of two versions.
     pub(crate) fn schemas(old: &Node<'a>, new: &Node<'a>) -> Vec<Draft<'a>> {
-        let mut walk = Walk::starting(Mode::Structure);
+        let mut walk = Walk { root: Some(new.clone()), ..Walk::starting(Mode::Structure) };
         walk.node(old, new, Place::Root);
         walk.drafts
     }
@@ -62,7 +64,7 @@ impl<'a> Walk<'a> {
     }
 
     fn starting(mode: Mode) -> Walk<'a> {
-        Walk { path: Path::default(), mode, unreachable: None, depth: 0, drafts: Vec::new() }
+        Walk { path: Path::default(), mode, unreachable: None, depth: 0, drafts: Vec::new(), root: None }
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -75,8 +77,34 @@ impl<'a> Walk<'a> {
         {
             draft = draft.harmless(why);
         }
+        if draft.promote && !self.may_upset() {
+            draft.promote = false;
+            draft.probe = Probe::Nothing;
+        }
         draft.path = Path(self.path.steps().to_vec());
         self.drafts.push(draft);
+    }
+
+    /// Whether a rule further up speaks of the last field of the path, or of which fields there are: then
+    /// it matters whether the field is there.
+    fn may_upset(&self) -> bool {
+        let Some(mut at) = self.root.clone() else { return false };
+        let field = self.path.steps().iter().rev().find_map(|step| match step {
+            Step::Field(name) => Some(*name),
+            _ => None,
+        });
+        for step in self.path.steps() {
+            let facts = at.facts();
+            let spoken = |rule: &crate::node::Rule<'_>| field.is_some_and(|field| rule.rule.contains(field));
+            if !facts.conditions.is_empty() || facts.fields.max.is_some() || facts.rules.iter().any(spoken) {
+                return true;
+            }
+            match at.step(*step) {
+                Some(next) => at = next,
+                None => return false,
+            }
+        }
+        false
     }
 
     pub(super) fn push_at(&mut self, step: Step<'a>, draft: Draft<'a>) {
