@@ -151,3 +151,40 @@ fn every_recorded_answer_of_the_api_server_is_given_here_too() {
         disagreements.join("\n")
     );
 }
+
+#[test]
+fn every_recorded_status_write_is_answered_here_too() {
+    let recorded: Vec<Value> = serde_json::from_str(include_str!("fixtures/server-status.json")).unwrap();
+    for case in &recorded {
+        let validator = validator(case);
+        for record in case["writes"].as_array().unwrap() {
+            let object = json!({"apiVersion": "test.example.com/v1", "kind": "K", "metadata": {"name": "ok"},
+                                "spec": {"a": "x"}, "status": record["status"]});
+            let admission = validator.update_status(&object);
+            let told = format!("{}: {}", case["name"], record["status"]);
+            match &admission.verdict {
+                Verdict::Accepted => {
+                    assert_eq!(record["code"], 200, "{told}: accepted, the server says {}", record["causes"]);
+                    let status = admission.object.get("status").unwrap_or(&Value::Null);
+                    assert!(same(status, &record["stored"]), "{told}: stored {status}");
+                }
+                Verdict::Rejected(violations) => {
+                    let causes =
+                        record["causes"].as_array().unwrap_or_else(|| panic!("{told}: {violations:?}"));
+                    let server: BTreeSet<&str> =
+                        causes.iter().filter_map(|cause| cause["field"].as_str()).collect();
+                    let ours: BTreeSet<&str> =
+                        violations.iter().map(|violation| violation.path.as_str()).collect();
+                    // The server calls the object itself `<nil>`, and says so too when it skips rules.
+                    let server: BTreeSet<&str> =
+                        server.into_iter().map(|field| field.trim_start_matches("<nil>")).collect();
+                    assert!(
+                        ours == server || server.difference(&ours).eq([&""]),
+                        "{told}: {ours:?}, the server {server:?}"
+                    );
+                }
+                Verdict::Unknown(reasons) => panic!("{told}: unknown: {reasons:?}"),
+            }
+        }
+    }
+}

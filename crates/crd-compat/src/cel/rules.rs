@@ -247,7 +247,7 @@ impl Run<'_> {
             Ok(Val::Bool(true)) => {}
             Ok(Val::Bool(false)) => {
                 let message = rule.message(run);
-                self.fail(rule, value, schema, type_, &message);
+                self.fail(rule, value, schema, &message);
             }
             Ok(_) => {
                 let reason = format!("the rule {:?} does not give a boolean here", rule.source.rule.trim());
@@ -268,14 +268,14 @@ impl Run<'_> {
         }
     }
 
-    fn fail(&mut self, rule: &Rule, value: &Json, schema: &Schema, type_: &str, detail: &str) {
+    fn fail(&mut self, rule: &Rule, value: &Json, schema: &Schema, detail: &str) {
         let compound = matches!(schema.type_, Some(SchemaType::Object | SchemaType::Array));
         let message = match rule.source.reason.as_deref() {
             Some("FieldValueForbidden") => format!("Forbidden: {detail}"),
             Some("FieldValueRequired") => format!("Required value: {detail}"),
             Some("FieldValueDuplicate") if compound => "Duplicate value".to_owned(),
             Some("FieldValueDuplicate") => format!("Duplicate value: {value}"),
-            _ if compound => format!("Invalid value: {type_:?}: {detail}"),
+            _ if compound => format!("Invalid value: {detail}"),
             _ => format!("Invalid value: {value}: {detail}"),
         };
         let below = rule.source.field_path.as_deref().and_then(|path| reported_path::normalize(path, schema));

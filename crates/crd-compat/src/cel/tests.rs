@@ -491,7 +491,7 @@ fn a_status_write_sees_the_object_before_it() {
         }
     };
     assert!(with_phase("Good").is_empty());
-    assert_eq!(with_phase("Bad"), [(String::new(), "Invalid value: \"object\": bad".to_owned())]);
+    assert_eq!(with_phase("Bad"), [(String::new(), "Invalid value: bad".to_owned())]);
     assert_eq!(
         with_phase("Worse"),
         [("status.phase".to_owned(), "Invalid value: \"Worse\": worse".to_owned())]

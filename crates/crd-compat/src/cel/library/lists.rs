@@ -87,13 +87,13 @@ fn extreme<'a>(list: &List<'a>, name: &str, replace_when: Ordering) -> Eval<Val<
     Ok(chosen)
 }
 
-fn position<'a>(list: &List<'a>, wanted: &Val<'a>, last: bool) -> Val<'a> {
+fn position<'a>(list: &List<'a>, wanted: &Val<'a>, from_end: bool) -> Val<'a> {
     let mut found = list
         .iter()
         .enumerate()
         .filter(|(_, item)| matches!(item, Ok(value) if equal(value, wanted).unwrap_or_default()))
         .map(|(index, _)| index);
-    let index = if last { found.last() } else { found.next() };
+    let index = if from_end { found.last() } else { found.next() };
     index.map_or(Val::Int(-1), Val::size)
 }
 
