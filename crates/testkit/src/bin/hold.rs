@@ -30,7 +30,7 @@ async fn main() -> anyhow::Result<()> {
         Some("cluster") => {
             let cluster = RealCluster::start("orphan").await?;
             let probe = std::env::current_exe()?.with_file_name("probe");
-            cluster.load_image(&Image::from_binary("slipway.dev/probe:test", probe)?).await?;
+            cluster.load_image(&Image::from_binary("localhost/slipway/probe:1", probe)?).await?;
             println!("{}", serde_json::to_string(cluster.info())?);
             std::future::pending::<()>().await;
         }
