@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -20,14 +20,15 @@ pub(crate) fn build(go: &Go, recipe: &Recipe) -> anyhow::Result<()> {
     let directory = recipe.directory();
     let parent = directory.parent().context("the cache has no directory")?;
     fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
-    let lock = File::create(directory.with_extension("lock"))?;
+    let lock_file = beside(&directory, "lock");
+    let lock = File::create(&lock_file)?;
     lock.lock().with_context(|| format!("waiting for another build of {}", recipe.name))?;
     if recipe.is_built() {
         return Ok(());
     }
     let what = format!("{} {}", recipe.name, recipe.version);
     let progress = Progress::start(&what, Some(Duration::from_secs(recipe.cold_seconds.into())));
-    let unfinished = directory.with_extension("unfinished");
+    let unfinished = beside(&directory, "unfinished");
     if unfinished.exists() {
         fs::remove_dir_all(&unfinished)?;
     }
@@ -37,9 +38,16 @@ pub(crate) fn build(go: &Go, recipe: &Recipe) -> anyhow::Result<()> {
         symlink(recipe.binary, unfinished.join(link))?;
     }
     fs::rename(&unfinished, &directory)?;
-    let _ = fs::remove_file(directory.with_extension("lock"));
+    let _ = fs::remove_file(lock_file);
     progress.done();
     Ok(())
+}
+
+/// A path beside a directory, named after it. Its name has dots, so an extension would cut it.
+fn beside(directory: &Path, suffix: &str) -> PathBuf {
+    let mut name = directory.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{suffix}"));
+    directory.with_file_name(name)
 }
 
 fn compile(go: &Go, recipe: &Recipe, output: &Path) -> anyhow::Result<()> {
@@ -83,4 +91,16 @@ fn compile(go: &Go, recipe: &Recipe, output: &Path) -> anyhow::Result<()> {
         fs::remove_dir_all(&source)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_versions_of_a_program_are_locked_apart() {
+        let one = beside(Path::new("/c/kubernetes-1.36.3-aa"), "lock");
+        assert_eq!(one, Path::new("/c/kubernetes-1.36.3-aa.lock"));
+        assert_ne!(one, beside(Path::new("/c/kubernetes-1.36.4-bb"), "lock"));
+    }
 }

