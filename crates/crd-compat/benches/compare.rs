@@ -17,10 +17,10 @@ fn comparisons(c: &mut Criterion) {
             continue;
         };
         c.bench_function(&format!("compare, {name}"), |b| {
-            b.iter(|| black_box(compare(&old, &new, &options)))
+            b.iter(|| black_box(compare(&old, &new, &options)));
         });
         c.bench_function(&format!("compare, {name}, equal"), |b| {
-            b.iter(|| black_box(compare(&old, &old, &options)))
+            b.iter(|| black_box(compare(&old, &old, &options)));
         });
     }
     let pairs: Vec<SchemaPair> = (0..500).map(SchemaPair::from_seed).collect();

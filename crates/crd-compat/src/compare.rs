@@ -70,7 +70,7 @@ pub fn compare(old: &Crd, new: &Crd, options: &Options) -> Report {
         findings.push(about_definition(
             &rules::UNRECOGNISED_DIFFERENCE,
             "spec.versions",
-            "has too many versions to compare each with each",
+            "there are too many versions to compare each with each",
             "what differs between versions is not known in full",
         ));
     }
@@ -102,7 +102,7 @@ pub fn compare_sets(old: &[Crd], new: &[Crd], options: &Options) -> SetReport {
 
 fn lone(crd: &Crd, mut finding: Finding, options: &Options) -> Report {
     crd.name().clone_into(&mut finding.path);
-    finding.headline = format!("{} {}", crd.name(), finding.headline.trim_start_matches("crd."));
+    finding.headline = format!("{} {}", crd.name(), finding.headline);
     finding.message = format!("{}: {}", finding.headline, finding.consequence);
     let removed = finding.id == rules::CRD_REMOVED.id;
     let mut findings = vec![finding];
@@ -114,10 +114,14 @@ fn lone(crd: &Crd, mut finding: Finding, options: &Options) -> Report {
 fn schemas(old: &Crd, new: &Crd, options: &Options, findings: &mut Vec<Finding>) -> usize {
     let mut known: HashSet<(&'static str, String)> = HashSet::new();
     let olds = old.versions();
+    let several = olds.len() > 1 || new.versions().len() > 1;
     for was in olds.iter().filter(|version| version.served() || version.storage() || unspecified(old)) {
         let Some(is) = new.version(was.name()) else { continue };
-        let drafts = walk(*was, is);
-        known.extend(drafts.iter().map(|draft| (draft.rule.id, draft.path.to_string())));
+        let drafts = walk(*was, is, true);
+        if several {
+            let told = drafts.iter().filter(|draft| draft.effect.tightens());
+            known.extend(told.map(|draft| (draft.rule.id, draft.path.to_string())));
+        }
         findings.extend(report((old, *was), (new, is), drafts, options));
     }
     if converts(new) {
@@ -151,7 +155,7 @@ fn crossing<'a>(
     if before.is_some_and(|before| before.schema() == was.schema()) {
         return Vec::new();
     }
-    let mut drafts = walk(was, is);
+    let mut drafts = differences(was, is);
     drafts.retain(|draft| {
         draft.severity > Severity::Safe
             && draft.effect.tightens()
@@ -161,7 +165,7 @@ fn crossing<'a>(
         && !drafts.is_empty()
     {
         let already: HashSet<(&'static str, String)> =
-            walk(was, before).iter().map(|draft| (draft.rule.id, draft.path.to_string())).collect();
+            differences(was, before).iter().map(|draft| (draft.rule.id, draft.path.to_string())).collect();
         drafts.retain(|draft| !already.contains(&(draft.rule.id, draft.path.to_string())));
     }
     report((old, was), (new, is), drafts, options)
@@ -176,8 +180,12 @@ pub(crate) fn converts(crd: &Crd) -> bool {
     crd.raw().pointer("/spec/conversion/strategy").and_then(Value::as_str) == Some("Webhook")
 }
 
-/// Every difference between the schemas of two versions.
-pub(crate) fn walk<'a>(was: CrdVersion<'a>, is: CrdVersion<'a>) -> Vec<Draft<'a>> {
+/// Every difference between the schemas of two versions that objects can feel.
+pub(crate) fn differences<'a>(was: CrdVersion<'a>, is: CrdVersion<'a>) -> Vec<Draft<'a>> {
+    walk(was, is, false)
+}
+
+fn walk<'a>(was: CrdVersion<'a>, is: CrdVersion<'a>, documentation: bool) -> Vec<Draft<'a>> {
     let root = |version: CrdVersion<'a>| version.schema().map_or_else(Node::anything, Node::of);
     if [was, is].into_iter().filter_map(|version| version.schema()).any(depth::exceeds) {
         let draft = Draft::new(&rules::SCHEMA_TOO_DEEP, "is nested too deeply to be compared")
@@ -185,7 +193,7 @@ pub(crate) fn walk<'a>(was: CrdVersion<'a>, is: CrdVersion<'a>) -> Vec<Draft<'a>
             .effect(Effect::Unknown);
         return vec![draft];
     }
-    Walk::schemas(&root(was), &root(is))
+    Walk::schemas(&root(was), &root(is), documentation)
 }
 
 /// Proves what can be proven, and puts every difference into words.
@@ -277,8 +285,7 @@ pub(crate) fn about_definition(
     follows: impl Into<String>,
 ) -> Finding {
     let path = if place.is_empty() { "crd".to_owned() } else { format!("crd.{place}") };
-    let headline =
-        if place.is_empty() { what.as_ref().to_owned() } else { format!("{path} {}", what.as_ref()) };
+    let headline = what.as_ref().to_owned();
     let consequence = follows.into();
     Finding {
         id: rule.id,

@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::admit::{Validator, Verdict as Answer};
+use crate::compare::differences;
 use crate::compare::draft::Effect;
-use crate::compare::walk;
 use crate::crd::Crd;
 use crate::finding::{Finding, Severity};
 use crate::options::Options;
@@ -140,12 +140,15 @@ impl Judgement {
 
     /// What objects may hold that the old schema does not take.
     fn schemas(&mut self, old: &Crd, new: &Crd) {
-        for is in new.versions() {
+        for is in new.versions().into_iter().filter(|is| is.served() || is.storage()) {
             let Some(was) = old.version(is.name()) else { continue };
             let (mut fields, mut values, mut missing, mut unknown) =
                 (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             let search = Prover::new((new, is), (old, was));
-            for draft in walk(is, was) {
+            for draft in differences(is, was) {
+                if !draft.promote && !draft.effect.tightens() {
+                    continue;
+                }
                 let place = draft.path.to_string();
                 if draft.promote && matches!(search.prove(&draft), Proof::Witness(_)) {
                     values.push(place);

@@ -87,7 +87,7 @@ fn proves(witness: &Witness, before: &Validator, after: &Validator, context: &st
     let is = write(after);
     match witness.outcome {
         Outcome::Refused => {
-            assert!(matches!(is.verdict, Verdict::Rejected(_)), "{context}: {:#}", witness.object)
+            assert!(matches!(is.verdict, Verdict::Rejected(_)), "{context}: {:#}", witness.object);
         }
         Outcome::Pruned => assert!(!whole(&is, &witness.object), "{context}: {:#}", witness.object),
     }

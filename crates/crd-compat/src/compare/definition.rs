@@ -53,8 +53,10 @@ fn identity(old: &Crd, new: &Crd, findings: &mut Vec<Finding>) {
         (&rules::SCOPE_CHANGED, "spec.scope", old.scope(), new.scope(), "the API server refuses the change"),
     ];
     for (rule, place, was, is, follows) in changes {
+        let called = rule.id.trim_end_matches("-changed").replace('-', " ");
         if was != is {
-            let mut finding = about_definition(rule, place, format!("was {was} and is now {is}"), follows);
+            let mut finding =
+                about_definition(rule, place, format!("the {called} was {was} and is now {is}"), follows);
             finding.old = Some(Value::from(was));
             finding.new = Some(Value::from(is));
             finding.hits = EVERYBODY.to_vec();
@@ -89,8 +91,10 @@ fn names(old: &Crd, new: &Crd, findings: &mut Vec<Finding>) {
     ];
     let kind_changed = old.kind() != new.kind();
     for (rule, place, was, is, follows) in changes {
+        let called = rule.id.trim_end_matches("-changed").replace('-', " ");
         if was != is && !(kind_changed && was.to_lowercase().starts_with(&old.kind().to_lowercase())) {
-            let mut finding = about_definition(rule, place, format!("was {was} and is now {is}"), follows);
+            let mut finding =
+                about_definition(rule, place, format!("the {called} was {was} and is now {is}"), follows);
             finding.old = Some(Value::from(was));
             finding.new = Some(Value::from(is));
             findings.push(finding);
@@ -121,13 +125,13 @@ fn names(old: &Crd, new: &Crd, findings: &mut Vec<Finding>) {
         let (was, is) = (set(old), set(new));
         let place = format!("spec.names.{key}");
         for name in is.difference(&was) {
-            let mut finding = about_definition(added, &place, format!("has the new {called} {name}"), "");
+            let mut finding = about_definition(added, &place, format!("{name} is a new {called}"), "");
             finding.new = Some(Value::from(name.as_str()));
             findings.push(finding);
         }
         for name in was.difference(&is) {
             let mut finding =
-                about_definition(removed, &place, format!("no longer has the {called} {name}"), follows);
+                about_definition(removed, &place, format!("{name} is a {called} no longer"), follows);
             finding.old = Some(Value::from(name.as_str()));
             findings.push(finding);
         }
@@ -147,7 +151,12 @@ fn metadata(old: &Crd, new: &Crd, findings: &mut Vec<Finding>) {
         if was != is {
             let place = format!("metadata.{key}");
             let follows = "objects and their clients do not see it";
-            let mut finding = about_definition(&rules::CRD_METADATA_CHANGED, &place, "changed", follows);
+            let mut finding = about_definition(
+                &rules::CRD_METADATA_CHANGED,
+                &place,
+                format!("{key} of the definition changed"),
+                follows,
+            );
             finding.old = Some(Value::Object(was));
             finding.new = Some(Value::Object(is));
             findings.push(finding);
@@ -162,7 +171,7 @@ fn unknown_fields(old: &Crd, new: &Crd, findings: &mut Vec<Finding>) {
             let mut finding = about_definition(
                 &rules::PRESERVE_UNKNOWN_DISABLED,
                 place,
-                "is no longer true",
+                "the definition no longer keeps unknown fields",
                 "fields the schema does not name are silently dropped",
             );
             finding.hits = vec![Hit::Create, Hit::Update, Hit::Read];
@@ -171,7 +180,7 @@ fn unknown_fields(old: &Crd, new: &Crd, findings: &mut Vec<Finding>) {
         (false, true) => about_definition(
             &rules::PRESERVE_UNKNOWN_ENABLED,
             place,
-            "is now true",
+            "the definition now keeps unknown fields",
             "fields the schema does not name are kept, typing errors included",
         ),
         _ => return,
@@ -188,19 +197,19 @@ fn conversion(old: &Crd, new: &Crd, findings: &mut Vec<Finding>) {
         (false, true) => about_definition(
             &rules::CONVERSION_WEBHOOK_ADDED,
             place,
-            "now asks a webhook",
+            "objects are now converted by a webhook",
             "while it is down, objects of other versions can be neither read nor written",
         ),
         (true, false) => {
             let mut finding = about_definition(
                 &rules::CONVERSION_WEBHOOK_REMOVED,
                 place,
-                "no longer asks a webhook",
+                "objects are no longer converted by a webhook",
                 "objects change their version and nothing else, and lose what the other version does not name",
             );
-            if old.versions().len() < 2 && new.versions().len() < 2 {
+            if new.versions().len() < 2 {
                 finding.severity = Severity::Safe;
-                "there is one version only, so nothing is converted".clone_into(&mut finding.consequence);
+                "one version is left, so nothing is converted".clone_into(&mut finding.consequence);
                 finding.message = format!("{}: {}", finding.headline, finding.consequence);
             } else {
                 finding.hits = EVERYBODY.to_vec();
@@ -210,7 +219,7 @@ fn conversion(old: &Crd, new: &Crd, findings: &mut Vec<Finding>) {
         (true, true) if webhook(old) != webhook(new) => about_definition(
             &rules::CONVERSION_WEBHOOK_CHANGED,
             "spec.conversion.webhook",
-            "changed",
+            "the conversion webhook changed",
             "if the webhook does not answer there, objects of other versions can be neither read nor written",
         ),
         _ => return,
@@ -240,7 +249,7 @@ pub(super) fn unrecognised(
         let mut finding = about_definition(
             &rules::UNRECOGNISED_DIFFERENCE,
             &format!("{place}.{key}"),
-            "changed",
+            format!("{place}.{key} of the definition changed"),
             "it is not known here, so its effect cannot be judged",
         );
         finding.old = was.get(key).cloned();

@@ -26,7 +26,7 @@ pub(super) fn compare(old: &Crd, new: &Crd, options: &Options) -> Vec<Finding> {
             &rules::STORED_VERSION_REMOVED,
             name,
             "",
-            "is gone, but objects are still stored in it",
+            format!("version {name} is gone, but objects are still stored in it"),
             "the API server refuses the definition",
         );
         finding.hits = EVERYBODY.to_vec();
@@ -37,7 +37,7 @@ pub(super) fn compare(old: &Crd, new: &Crd, options: &Options) -> Vec<Finding> {
             &rules::VERSION_ADDED,
             is.name(),
             "",
-            "is new",
+            format!("version {} is new", is.name()),
             "clients of other versions go on as before",
         ));
     }
@@ -61,7 +61,7 @@ fn removed(was: CrdVersion<'_>, findings: &mut Vec<Finding>) {
         &rules::VERSION_REMOVED,
         was.name(),
         "",
-        "is gone",
+        format!("version {} is gone", was.name()),
         "manifests and clients that name it are refused",
     );
     if was.served() {
@@ -82,7 +82,7 @@ fn storage(old: &Crd, new: &Crd, findings: &mut Vec<Finding>) {
         let mut finding = about_definition(
             &rules::STORAGE_VERSION_CHANGED,
             "spec.versions",
-            format!("stores objects as {is} instead of {was}"),
+            format!("objects are stored as {is} instead of {was}"),
             "going back takes a rewrite of every object written meanwhile",
         );
         finding.old = Some(Value::from(was));
@@ -96,7 +96,13 @@ fn both(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>) {
     match (was.served(), is.served()) {
         (true, false) => {
             let follows = "manifests and clients that name it are refused";
-            let mut finding = say(&rules::VERSION_UNSERVED, name, "served", "is no longer true", follows);
+            let mut finding = say(
+                &rules::VERSION_UNSERVED,
+                name,
+                "served",
+                format!("version {name} is no longer served"),
+                follows,
+            );
             finding.hits = EVERYBODY.to_vec();
             findings.push(finding);
         }
@@ -105,7 +111,7 @@ fn both(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>) {
                 &rules::VERSION_SERVED,
                 name,
                 "served",
-                "is now true",
+                format!("version {name} is now served"),
                 "clients of other versions go on as before",
             ));
         }
@@ -114,14 +120,20 @@ fn both(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>) {
     match (was.deprecated(), is.deprecated()) {
         (false, true) => {
             let follows = "clients get a warning, and the version will go";
-            findings.push(say(&rules::VERSION_DEPRECATED, name, "deprecated", "is now true", follows));
+            findings.push(say(
+                &rules::VERSION_DEPRECATED,
+                name,
+                "deprecated",
+                format!("version {name} is now deprecated"),
+                follows,
+            ));
         }
         (true, false) => {
             findings.push(say(
                 &rules::DEPRECATION_WITHDRAWN,
                 name,
                 "deprecated",
-                "is no longer true",
+                format!("version {name} is no longer deprecated"),
                 "clients get no warning any more",
             ));
         }
@@ -130,7 +142,7 @@ fn both(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>) {
                 &rules::DEPRECATION_WARNING_CHANGED,
                 name,
                 "deprecationWarning",
-                "reads differently",
+                format!("the warning about version {name} reads differently"),
                 "clients get another warning",
             );
             finding.old = was.deprecation_warning().map(Value::from);
@@ -177,14 +189,14 @@ fn status(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>) 
             &rules::STATUS_SUBRESOURCE_ADDED,
             was.name(),
             key,
-            "is new",
+            "the status subresource is new",
             "status is taken from /status only, and silently ignored elsewhere",
         ),
         (true, false) => say(
             &rules::STATUS_SUBRESOURCE_REMOVED,
             was.name(),
             key,
-            "is gone",
+            "the status subresource is gone",
             "whoever writes /status gets 404",
         ),
         _ => return,
@@ -196,19 +208,34 @@ fn status(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>) 
 fn scale(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>) {
     let key = "subresources.scale";
     let finding = match (was.scale(), is.scale()) {
-        (None, Some(_)) => {
-            say(&rules::SCALE_SUBRESOURCE_ADDED, was.name(), key, "is new", "objects can now be scaled")
-        }
+        (None, Some(_)) => say(
+            &rules::SCALE_SUBRESOURCE_ADDED,
+            was.name(),
+            key,
+            "the scale subresource is new",
+            "objects can now be scaled",
+        ),
         (Some(_), None) => {
             let follows = "kubectl scale and autoscalers fail";
-            let mut finding = say(&rules::SCALE_SUBRESOURCE_REMOVED, was.name(), key, "is gone", follows);
+            let mut finding = say(
+                &rules::SCALE_SUBRESOURCE_REMOVED,
+                was.name(),
+                key,
+                "the scale subresource is gone",
+                follows,
+            );
             finding.hits = vec![Hit::Read, Hit::Update];
             finding
         }
         (Some(before), Some(after)) if before != after => {
             let follows = "autoscalers read and write another field than before";
-            let mut finding =
-                say(&rules::SCALE_PATH_CHANGED, was.name(), key, "looks at another field", follows);
+            let mut finding = say(
+                &rules::SCALE_PATH_CHANGED,
+                was.name(),
+                key,
+                "the scale subresource looks at another field",
+                follows,
+            );
             finding.old = Some(before.clone());
             finding.new = Some(after.clone());
             finding.hits = vec![Hit::Read, Hit::Update];
@@ -243,7 +270,7 @@ fn columns(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>)
             &rules::PRINTER_COLUMN_ADDED,
             was.name(),
             key,
-            format!("has the new column {}", name(column)),
+            format!("the column {} is new", name(column)),
             "",
         );
         finding.new = Some(column.clone());
@@ -252,7 +279,7 @@ fn columns(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>)
     for column in before {
         let mut finding = match after.iter().find(|other| name(other) == name(column)) {
             None => {
-                let what = format!("no longer has the column {}", name(column));
+                let what = format!("the column {} is gone", name(column));
                 say(
                     &rules::PRINTER_COLUMN_REMOVED,
                     was.name(),
@@ -262,7 +289,7 @@ fn columns(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>)
                 )
             }
             Some(other) if shows(other) != shows(column) => {
-                let what = format!("shows the column {} differently", name(column));
+                let what = format!("the column {} shows something else", name(column));
                 let mut finding = say(
                     &rules::PRINTER_COLUMN_CHANGED,
                     was.name(),
@@ -287,7 +314,7 @@ fn columns(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Finding>)
             &rules::PRINTER_COLUMN_CHANGED,
             was.name(),
             key,
-            "stand in another order",
+            "columns stand in another order",
             "scripts that cut columns read the wrong one",
         ));
     }
@@ -301,7 +328,7 @@ fn selectable(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Findin
             &rules::SELECTABLE_FIELD_ADDED,
             was.name(),
             "selectableFields",
-            format!("has the new field {}", path(field)),
+            format!("objects can be selected by {}", path(field)),
             "",
         );
         finding.new = Some(field.clone());
@@ -312,7 +339,7 @@ fn selectable(was: CrdVersion<'_>, is: CrdVersion<'_>, findings: &mut Vec<Findin
             &rules::SELECTABLE_FIELD_REMOVED,
             was.name(),
             "selectableFields",
-            format!("no longer has the field {}", path(field)),
+            format!("objects can no longer be selected by {}", path(field)),
             "whoever selects by it gets an error",
         );
         finding.old = Some(field.clone());

@@ -46,12 +46,14 @@ pub(crate) struct Walk<'a> {
     drafts: Vec<Draft<'a>>,
     /// The whole new schema.
     root: Option<Node<'a>>,
+    /// Whether changed documentation is worth a word.
+    documentation: bool,
 }
 
 impl<'a> Walk<'a> {
-    /// Every difference between the schemas of two versions.
-    pub(crate) fn schemas(old: &Node<'a>, new: &Node<'a>) -> Vec<Draft<'a>> {
-        let mut walk = Walk { root: Some(new.clone()), ..Walk::starting(Mode::Structure) };
+    /// Every difference between the schemas of two versions; those of documentation if wanted.
+    pub(crate) fn schemas(old: &Node<'a>, new: &Node<'a>, documentation: bool) -> Vec<Draft<'a>> {
+        let mut walk = Walk { root: Some(new.clone()), documentation, ..Walk::starting(Mode::Structure) };
         walk.node(old, new, Place::Root);
         walk.drafts
     }
@@ -64,7 +66,15 @@ impl<'a> Walk<'a> {
     }
 
     fn starting(mode: Mode) -> Walk<'a> {
-        Walk { path: Path::default(), mode, unreachable: None, depth: 0, drafts: Vec::new(), root: None }
+        Walk {
+            path: Path::default(),
+            mode,
+            unreachable: None,
+            depth: 0,
+            drafts: Vec::new(),
+            root: None,
+            documentation: false,
+        }
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -156,7 +166,7 @@ impl<'a> Walk<'a> {
         let mut documentation: Option<&str> = None;
         for (key, value) in before {
             match role(key) {
-                Role::Documentation if after.get(key) != Some(value) => {
+                Role::Documentation if self.documentation && after.get(key) != Some(value) => {
                     documentation = documentation.or(Some(key));
                 }
                 Role::Structure | Role::Documentation => {}
@@ -165,14 +175,12 @@ impl<'a> Walk<'a> {
         }
         for key in after.keys().filter(|key| !before.contains_key(*key)) {
             match role(key) {
-                Role::Structure => {}
-                Role::Documentation => documentation = documentation.or(Some(key)),
+                Role::Documentation if self.documentation => documentation = documentation.or(Some(key)),
+                Role::Structure | Role::Documentation => {}
                 Role::Keyword => differs = true,
             }
         }
-        if let Some(key) = documentation
-            && self.mode == Mode::Structure
-        {
+        if let Some(key) = documentation {
             let draft = Draft::new(&rules::DESCRIPTION_CHANGED, format!("has another {key}"))
                 .values(before.get(key).cloned(), after.get(key).cloned())
                 .follows("objects are judged as before");

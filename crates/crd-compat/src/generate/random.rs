@@ -1,4 +1,4 @@
-//! A small, fast and repeatable source of random numbers (SplitMix64).
+//! A small, fast and repeatable source of random numbers (`SplitMix64`).
 
 /// A source of random numbers that gives the same for the same seed.
 #[derive(Debug, Clone)]

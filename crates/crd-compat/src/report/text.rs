@@ -99,7 +99,8 @@ impl Page {
         let Some((group, alike)) = topic.split_first() else { return };
         let finding = group.first;
         let version = match &finding.version {
-            Some(version) if several => format!("{version} "),
+            // What is said of a version names it; what is said of a field does not.
+            Some(version) if several && finding.path.starts_with('.') => format!("{version} "),
             _ => String::new(),
         };
         let more = match group.others.len() {
@@ -133,8 +134,14 @@ impl Page {
             }
         }
         if !alike.is_empty() {
-            let named: Vec<&str> = alike.iter().take(ALIKE).map(|group| group.first.path.as_str()).collect();
+            let mut named: Vec<&str> = Vec::new();
+            for group in alike {
+                // Findings about the definition share a place; what they say tells them apart.
+                let of_object = group.first.path.starts_with('.');
+                named.push(if of_object { &group.first.path } else { &group.first.headline });
+            }
             let places: usize = alike.iter().skip(ALIKE).map(Group::places).sum();
+            named.truncate(ALIKE);
             let rest = if places > 0 { format!(" and {places} more") } else { String::new() };
             self.paragraph(&format!("Likewise {}{rest}.", named.join(", ")));
         }
@@ -196,7 +203,7 @@ impl Page {
             .filter(|finding| finding.counts() && finding.severity == Severity::Safe)
             .collect();
         let label = self.severity(Severity::Safe);
-        if self.options.all {
+        if self.options.all && !findings.is_empty() {
             for finding in findings {
                 let version = finding.version.as_deref().filter(|_| several).unwrap_or_default();
                 let text = format!("{version} {}", short(&finding.message));
@@ -308,10 +315,9 @@ impl Page {
 fn topics(findings: &[Finding], severity: Severity, all: bool) -> Vec<Vec<Group<'_>>> {
     let mut topics: Vec<Vec<Group<'_>>> = Vec::new();
     for group in groups(findings, severity) {
-        let same = |topic: &&mut Vec<Group<'_>>| {
-            let like = topic.first().map(|other| (other.first.id, &other.first.version));
-            like == Some((group.first.id, &group.first.version))
-        };
+        let about =
+            |group: &Group<'_>| (group.first.id, group.first.version.clone(), group.first.hits.clone());
+        let same = |topic: &&mut Vec<Group<'_>>| topic.first().map(about) == Some(about(&group));
         match topics.iter_mut().find(same).filter(|_| !all) {
             Some(topic) => topic.push(group),
             None => topics.push(vec![group]),
