@@ -117,7 +117,7 @@ fn schemas(old: &Crd, new: &Crd, options: &Options, findings: &mut Vec<Finding>)
     let several = olds.len() > 1 || new.versions().len() > 1;
     for was in olds.iter().filter(|version| version.served() || version.storage() || unspecified(old)) {
         let Some(is) = new.version(was.name()) else { continue };
-        let drafts = walk(*was, is, true);
+        let drafts = walk(old, *was, is, true);
         if several {
             let told = drafts.iter().filter(|draft| draft.effect.tightens());
             known.extend(told.map(|draft| (draft.rule.id, draft.path.to_string())));
@@ -155,7 +155,7 @@ fn crossing<'a>(
     if before.is_some_and(|before| before.schema() == was.schema()) {
         return Vec::new();
     }
-    let mut drafts = differences(was, is);
+    let mut drafts = differences(old, was, is);
     drafts.retain(|draft| {
         draft.severity > Severity::Safe
             && draft.effect.tightens()
@@ -164,8 +164,10 @@ fn crossing<'a>(
     if let Some(before) = before
         && !drafts.is_empty()
     {
-        let already: HashSet<(&'static str, String)> =
-            differences(was, before).iter().map(|draft| (draft.rule.id, draft.path.to_string())).collect();
+        let already: HashSet<(&'static str, String)> = differences(old, was, before)
+            .iter()
+            .map(|draft| (draft.rule.id, draft.path.to_string()))
+            .collect();
         drafts.retain(|draft| !already.contains(&(draft.rule.id, draft.path.to_string())));
     }
     report((old, was), (new, is), drafts, options)
@@ -181,11 +183,11 @@ pub(crate) fn converts(crd: &Crd) -> bool {
 }
 
 /// Every difference between the schemas of two versions that objects can feel.
-pub(crate) fn differences<'a>(was: CrdVersion<'a>, is: CrdVersion<'a>) -> Vec<Draft<'a>> {
-    walk(was, is, false)
+pub(crate) fn differences<'a>(old: &Crd, was: CrdVersion<'a>, is: CrdVersion<'a>) -> Vec<Draft<'a>> {
+    walk(old, was, is, false)
 }
 
-fn walk<'a>(was: CrdVersion<'a>, is: CrdVersion<'a>, documentation: bool) -> Vec<Draft<'a>> {
+fn walk<'a>(old: &Crd, was: CrdVersion<'a>, is: CrdVersion<'a>, documentation: bool) -> Vec<Draft<'a>> {
     let root = |version: CrdVersion<'a>| version.schema().map_or_else(Node::anything, Node::of);
     if [was, is].into_iter().filter_map(|version| version.schema()).any(depth::exceeds) {
         let draft = Draft::new(&rules::SCHEMA_TOO_DEEP, "is nested too deeply to be compared")
@@ -193,7 +195,7 @@ fn walk<'a>(was: CrdVersion<'a>, is: CrdVersion<'a>, documentation: bool) -> Vec
             .effect(Effect::Unknown);
         return vec![draft];
     }
-    Walk::schemas(&root(was), &root(is), documentation)
+    Walk::schemas(&root(was), &root(is), documentation, old.preserve_unknown_fields())
 }
 
 /// Proves what can be proven, and puts every difference into words.

@@ -4,6 +4,7 @@
 //! the schema written there, and what the `allOf` of it and of its ancestors add. Comparing conjunctions
 //! makes moving a keyword into an `allOf` the non-event it is.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
@@ -89,6 +90,11 @@ impl<'a> Node<'a> {
         std::iter::once(self.core).chain(self.overlays.iter().copied())
     }
 
+    /// Whether anything besides the schema itself must hold.
+    pub(crate) fn has_overlays(&self) -> bool {
+        !self.overlays.is_empty()
+    }
+
     /// Whether the same must hold besides the schemas themselves.
     pub(crate) fn same_overlays(&self, other: &Node<'_>) -> bool {
         self.overlays.iter().eq(other.overlays.iter())
@@ -115,6 +121,22 @@ impl<'a> Node<'a> {
     /// The properties the schema itself names; overlays may add rules for them, never new ones.
     pub(crate) fn properties(&self) -> Option<&'a Map<String, Value>> {
         self.core.get("properties").and_then(Value::as_object)
+    }
+
+    /// Every field any fragment names.
+    pub(crate) fn field_names(&self) -> Vec<&'a str> {
+        let mut names: Vec<&'a str> = Vec::new();
+        for fragment in self.fragments() {
+            let named = fragment.get("properties").and_then(Value::as_object);
+            let fresh = named.into_iter().flat_map(|named| named.keys().map(String::as_str));
+            if names.is_empty() {
+                names.extend(fresh);
+            } else {
+                let known: HashSet<&str> = names.iter().copied().collect();
+                names.extend(fresh.filter(|name| !known.contains(name)));
+            }
+        }
+        names
     }
 
     /// A flag of the schema itself.
@@ -165,6 +187,12 @@ mod tests {
         assert_eq!(a.lower.map(|bound| bound.value), Some(1.0));
         assert_eq!(a.upper.map(|bound| bound.value), Some(5.0));
         assert!(node.step(Step::Field("b")).is_none());
+    }
+
+    #[test]
+    fn every_fragment_may_name_fields() {
+        let schema = json!({"properties": {"a": {}}, "allOf": [{"properties": {"b": {}, "a": {}}}, {"properties": {"c": {}}}]});
+        assert_eq!(Node::of(&schema).field_names(), ["a", "b", "c"]);
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Judgement {
             let (mut fields, mut values, mut missing, mut unknown) =
                 (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             let search = Prover::new((new, is), (old, was));
-            for draft in differences(is, was) {
+            for draft in differences(new, is, was) {
                 if !draft.promote && !draft.effect.tightens() {
                     continue;
                 }

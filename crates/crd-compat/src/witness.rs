@@ -81,11 +81,13 @@ impl<'a> Prover<'a> {
             doubt: None,
             built: false,
             kept: false,
+            fine: Vec::new(),
         };
-        let exhaustive = matches!(draft.probe, Probe::Exactly(_));
         match search.run() {
             Some(witness) => Proof::Witness(Box::new(witness)),
-            None if exhaustive && search.kept && search.doubt.is_none() => Proof::Refuted,
+            None if matches!(&draft.probe, Probe::Exactly(values) if values.iter().all(|value| search.fine.contains(value))) => {
+                Proof::Refuted
+            }
             None => Proof::Missing(search.reason()),
         }
     }
@@ -105,6 +107,18 @@ struct Search<'p, 'a> {
     doubt: Option<String>,
     built: bool,
     kept: bool,
+    /// Values that both schemas take and keep.
+    fine: Vec<Value>,
+}
+
+/// What a document shows.
+enum Judged {
+    /// That something breaks.
+    Witness(Box<Witness>),
+    /// That its value does not.
+    Fine,
+    /// Nothing.
+    Neither,
 }
 
 impl Search<'_, '_> {
@@ -125,8 +139,14 @@ impl Search<'_, '_> {
                         return None;
                     }
                     self.tried.push(body.clone());
-                    if let Some(witness) = self.judge(body) {
-                        return Some(witness);
+                    match self.judge(body) {
+                        Judged::Witness(witness) => return Some(*witness),
+                        Judged::Fine => {
+                            if let embed::Leaf::Value(value) = leaf {
+                                self.fine.push(value);
+                            }
+                        }
+                        Judged::Neither => {}
                     }
                 }
             }
@@ -134,10 +154,10 @@ impl Search<'_, '_> {
         None
     }
 
-    /// Whether the document is a witness.
-    fn judge(&mut self, body: Value) -> Option<Witness> {
+    /// What the document shows.
+    fn judge(&mut self, body: Value) -> Judged {
         let prover = self.prover;
-        let document = prover.document(body, prover.old.1)?;
+        let Some(document) = prover.document(body, prover.old.1) else { return Judged::Neither };
         self.built = true;
         let status = prover.is_status(self.draft);
         let before = write(self.old, &document, status);
@@ -147,9 +167,9 @@ impl Search<'_, '_> {
             }
             Verdict::Unknown(reasons) => {
                 self.doubt = reasons.into_iter().next();
-                return None;
+                return Judged::Neither;
             }
-            _ => return None,
+            _ => return Judged::Neither,
         }
         let (then, now) = (prover.old.1.name(), prover.new.1.name());
         let mut rewritten = None;
@@ -159,14 +179,17 @@ impl Search<'_, '_> {
             rewritten.insert(prover.rewritten(&document))
         };
         let after = write(self.new, crossed, status && prover.new.1.has_status());
-        let (outcome, reasons) = self.outcome(crossed, after)?;
-        Some(Witness {
+        if after.verdict.is_accepted() && after.pruned.is_empty() && keeps(crossed, &after.object) {
+            return Judged::Fine;
+        }
+        let Some((outcome, reasons)) = self.outcome(crossed, after) else { return Judged::Neither };
+        Judged::Witness(Box::new(Witness {
             object: document,
             write: if status { Write::Status } else { Write::Create },
             outcome,
             written_as: (then != now).then(|| format!("{}/{now}", prover.new.0.group())),
             reasons,
-        })
+        }))
     }
 
     fn outcome(&mut self, document: &Value, after: Admission) -> Option<(Outcome, Vec<String>)> {

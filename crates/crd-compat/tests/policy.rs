@@ -1,6 +1,7 @@
 //! What a policy tolerates, and for how long.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot set up its case must stop")]
+#![allow(clippy::needless_pass_by_value, reason = "cases read best as values")]
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! What people and programs read.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot set up its case must stop")]
+#![allow(clippy::needless_pass_by_value, reason = "cases read best as values")]
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

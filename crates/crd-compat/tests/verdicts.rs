@@ -1,6 +1,7 @@
 //! What is said of single changes, and why.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot set up its case must stop")]
+#![allow(clippy::needless_pass_by_value, reason = "cases read best as values")]
 
 use serde_json::{Value, json};
 use slipway_crd_compat::crd::Crd;
@@ -349,6 +350,11 @@ fn every_break_of_a_field_is_proven() {
             json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true, "required": ["spec"]}),
             "required-added",
         ),
+        (
+            json!({"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"a": {"type": "string"}}}),
+            json!({"type": "object", "properties": {"a": {"type": "string"}}}),
+            "embedded-resource-removed",
+        ),
     ];
     for (old, new, id) in cases {
         let report = judge(&field(old.clone()), &field(new.clone()));
@@ -598,6 +604,33 @@ fn a_definition_that_keeps_unknown_fields_prunes_nothing() {
     let old = keeping(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
     let report = judge(&old, &keeping(json!({"type": "object"})));
     assert_eq!(find(&report, "field-removed").severity, Severity::Safe);
+}
+
+#[test]
+fn a_field_that_unknown_values_may_occupy_is_not_simply_new() {
+    let keeping = |schema: Value| {
+        let mut value = definition(json!([version("v1", true, json!({"spec": schema}))]));
+        value["spec"]["preserveUnknownFields"] = json!(true);
+        crd(value)
+    };
+    let old = keeping(json!({"type": "object"}));
+    let report = judge(&old, &keeping(json!({"type": "object", "properties": {"a": {"type": "string"}}})));
+    assert!(find(&report, "open-field-constrained").witness.is_some());
+}
+
+#[test]
+fn a_listed_value_that_cannot_be_tried_is_not_called_fine() {
+    let all_fit = json!({"type": "string", "enum": ["1.2.3.4", "5.6.7.8"]});
+    let mut formatted = all_fit.clone();
+    formatted["format"] = json!("ipv4");
+    let report = judge(&field(all_fit), &field(formatted));
+    assert_eq!(find(&report, "format-added").severity, Severity::Safe);
+    // "b" is never accepted, because of the rule, so nothing is known about it.
+    let ruled = json!({"type": "string", "enum": ["1.2.3.4", "b"], "x-kubernetes-validations": [{"rule": "self != 'b'"}]});
+    let mut formatted = ruled.clone();
+    formatted["format"] = json!("ipv4");
+    let report = judge(&field(ruled), &field(formatted));
+    assert_eq!(find(&report, "format-added").severity, Severity::Risky);
 }
 
 #[test]

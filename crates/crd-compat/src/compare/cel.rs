@@ -53,7 +53,7 @@ impl<'a> Walk<'a> {
             let transition = expression.mentions("oldSelf") && !rule.optional_old_self();
             let draft = if parsed.iter().any(|known| known.implies(&expression)) || expression.is_true() {
                 draft.harmless("it holds whenever the old rules did")
-            } else if expression.without(&|field| cannot_hold(old, new, field)) == Some(true) {
+            } else if expression.without(&|field| cannot_hold(self, old, new, field)) == Some(true) {
                 draft.harmless("it speaks of fields that no object has yet")
             } else if transition {
                 draft.effect(Effect::RefusedOnUpdate)

@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
                         .facts()
                         .required
                         .iter()
-                        .any(|field| cannot_hold(old, new, field)) =>
+                        .any(|field| cannot_hold(self, old, new, field)) =>
             {
                 true
             }

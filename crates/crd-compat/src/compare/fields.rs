@@ -23,11 +23,10 @@ enum Others<'a> {
 
 impl<'a> Others<'a> {
     fn of(node: &Node<'a>, mode: Mode) -> Others<'a> {
-        match node.core().get("additionalProperties") {
+        match node.fragments().find_map(|fragment| fragment.get("additionalProperties")) {
             Some(Value::Object(_)) => node.step(Step::Values).map_or(Others::Kept, Others::Described),
             Some(Value::Bool(true)) => Others::Kept,
             _ if node.preserves_unknown() || mode == Mode::Values => Others::Kept,
-            // A value of any kind that names no fields is checked by nobody and pruned by nobody.
             _ => Others::Pruned,
         }
     }
@@ -41,6 +40,8 @@ impl<'a> Walk<'a> {
         let (others_before, others_after) = (Others::of(old, self.mode), Others::of(new, self.mode));
         if before.is_empty()
             && after.is_empty()
+            && !old.has_overlays()
+            && !new.has_overlays()
             && matches!((&others_before, &others_after), (Others::Pruned, Others::Pruned))
         {
             return;
@@ -100,7 +101,7 @@ impl<'a> Walk<'a> {
                 list.is_some_and(|list| list.iter().any(|field| field == name))
             })
         };
-        for name in before.keys() {
+        for name in old.field_names() {
             let step = Step::Field(name);
             let Some(was) = old.step(step) else { continue };
             match new.step(step) {
@@ -116,8 +117,14 @@ impl<'a> Walk<'a> {
                 }),
             }
         }
-        for name in after.keys().filter(|name| !before.contains_key(*name)) {
+        // A definition that keeps unknown fields may hold anything under a name that is new.
+        let open = Others::Kept;
+        let others_before = if self.keeps_unknown { &open } else { others_before };
+        for name in new.field_names() {
             let step = Step::Field(name);
+            if old.step(step).is_some() {
+                continue;
+            }
             let Some(is) = new.step(step) else { continue };
             self.added(step, &is, others_before);
         }
@@ -306,9 +313,17 @@ impl<'a> Walk<'a> {
                     &rules::EMBEDDED_RESOURCE_REMOVED,
                     "need not be a whole Kubernetes object any more",
                 )
-                .follows("apiVersion, kind and metadata are no longer checked or kept on their own account")
-                .effect(Effect::Surprise);
-                self.push(draft);
+                .follows("apiVersion, kind and metadata are no longer checked or kept on their own account");
+                let kept = !matches!(Others::of(new, self.mode), Others::Pruned);
+                self.push(if kept {
+                    draft.effect(Effect::Surprise)
+                } else {
+                    draft
+                        .severity(Severity::Breaking)
+                        .effect(Effect::Lost)
+                        .probe(Probe::Any)
+                        .unproven(Severity::Risky)
+                });
             }
             _ => {}
         }
@@ -366,7 +381,7 @@ impl<'a> Walk<'a> {
 }
 
 /// Whether no object of the old schema has the field, under the new one either.
-pub(super) fn cannot_hold(old: &Node<'_>, new: &Node<'_>, field: &str) -> bool {
+pub(super) fn cannot_hold(walk: &Walk<'_>, old: &Node<'_>, new: &Node<'_>, field: &str) -> bool {
     let named = old.properties().is_some_and(|named| named.contains_key(field));
     let kept = named || !matches!(Others::of(old, Mode::Structure), Others::Pruned);
     let embedded = old.flag("x-kubernetes-embedded-resource");
@@ -374,6 +389,7 @@ pub(super) fn cannot_hold(old: &Node<'_>, new: &Node<'_>, field: &str) -> bool {
     !kept
         && !embedded
         && !always
+        && !walk.keeps_unknown
         && new.step(Step::Field(field)).is_none_or(|field| field.default().is_none())
 }
 

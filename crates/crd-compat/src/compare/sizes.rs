@@ -105,7 +105,9 @@ impl<'a> Walk<'a> {
                     .values(limit.map(Value::from), Some(Value::from(max)));
                 self.push(match most_fields(old) {
                     _ if !applies => draft.harmless("it applies to objects only"),
-                    Some(most) if most <= max && self.mode == Mode::Structure => {
+                    Some(most)
+                        if most <= max && self.mode == Mode::Structure && !self.path.steps().is_empty() =>
+                    {
                         draft.harmless("the schema never named more fields than that")
                     }
                     _ => draft,

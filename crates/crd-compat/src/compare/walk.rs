@@ -48,12 +48,20 @@ pub(crate) struct Walk<'a> {
     root: Option<Node<'a>>,
     /// Whether changed documentation is worth a word.
     documentation: bool,
+    /// Whether the old definition keeps fields its schema does not name.
+    pub(super) keeps_unknown: bool,
 }
 
 impl<'a> Walk<'a> {
     /// Every difference between the schemas of two versions; those of documentation if wanted.
-    pub(crate) fn schemas(old: &Node<'a>, new: &Node<'a>, documentation: bool) -> Vec<Draft<'a>> {
-        let mut walk = Walk { root: Some(new.clone()), documentation, ..Walk::starting(Mode::Structure) };
+    pub(crate) fn schemas(
+        old: &Node<'a>,
+        new: &Node<'a>,
+        documentation: bool,
+        keeps_unknown: bool,
+    ) -> Vec<Draft<'a>> {
+        let root = Some(new.clone());
+        let mut walk = Walk { root, documentation, keeps_unknown, ..Walk::starting(Mode::Structure) };
         walk.node(old, new, Place::Root);
         walk.drafts
     }
@@ -74,6 +82,7 @@ impl<'a> Walk<'a> {
             drafts: Vec::new(),
             root: None,
             documentation: false,
+            keeps_unknown: false,
         }
     }
 

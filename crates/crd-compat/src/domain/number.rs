@@ -5,8 +5,8 @@ use serde_json::{Number, Value};
 use super::Search;
 use crate::node::{Bound, Facts, Kinds};
 
-/// Every number up to this has its own `f64`: what the API server computes with.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+/// The largest `f64` below 2^63: the API server holds integers in 64 bits and compares them as `f64`.
+const LARGEST: f64 = 9_223_372_036_854_774_784.0;
 
 /// How many multiples are tried before giving up.
 const TRIES: u32 = 4096;
@@ -32,7 +32,7 @@ impl Numbers {
         };
         let range = match () {
             () if whole && facts.formats.contains("int32") => Some(f64::from(i32::MAX)),
-            () if whole => Some(EXACT),
+            () if whole => Some(LARGEST),
             () if facts.formats.contains("float") => Some(f64::from(f32::MAX)),
             () => None,
         };
@@ -182,8 +182,8 @@ pub(crate) fn is_multiple(value: f64, factor: f64) -> bool {
 
 /// A number as JSON writes it: whole ones without a fraction.
 pub(crate) fn to_value(number: f64) -> Value {
-    #[allow(clippy::cast_possible_truncation, reason = "whole and within the exact range")]
-    if number.fract() == 0.0 && number.abs() <= EXACT {
+    #[allow(clippy::cast_possible_truncation, reason = "whole and within 64 bits")]
+    if number.fract() == 0.0 && number.abs() <= LARGEST {
         return Value::from(number as i64);
     }
     Number::from_f64(number).map_or(Value::Null, Value::Number)
@@ -239,6 +239,14 @@ mod tests {
         let small = numbers(&json!({"type": "integer", "format": "int32"}));
         assert_eq!(small.above(at(2_147_483_647.0)), Search::Impossible);
         assert_eq!(small.below(at(-2_147_483_648.0)), Search::Impossible);
+    }
+
+    #[test]
+    fn limits_beyond_exact_floats_are_still_limits() {
+        let open = numbers(&json!({"type": "integer"}));
+        assert_eq!(open.above(at(1e16)), Search::Found(10_000_000_000_000_002.0));
+        assert_eq!(open.above(at(9_223_372_036_854_775_807.0)), Search::Impossible);
+        assert_eq!(to_value(1e16), json!(10_000_000_000_000_000_i64));
     }
 
     #[test]
