@@ -138,7 +138,7 @@ fn read_text(reader: impl Read, name: &str) -> anyhow::Result<String> {
         Ok(text) => Ok(text),
         Err(error) => {
             let valid = error.utf8_error().valid_up_to();
-            let line = error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line = error.as_bytes()[..valid].split(|byte| *byte == b'\n').count();
             bail!("{name}: line {line} is not UTF-8 text")
         }
     }

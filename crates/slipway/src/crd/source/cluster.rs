@@ -68,7 +68,7 @@ impl Cluster {
                 match Crd::from_value(item) {
                     Ok(crd) => crds.push(crd),
                     Err(error) => {
-                        problem = Err(anyhow!("the cluster {} holds an odd CRD: {error}", self.name))
+                        problem = Err(anyhow!("the cluster {} holds an odd CRD: {error}", self.name));
                     }
                 }
             }
