@@ -63,6 +63,17 @@ const MAX_CROSSINGS: usize = 64;
 /// # Ok::<(), slipway_crd_compat::crd::CrdError>(())
 /// ```
 pub fn compare(old: &Crd, new: &Crd, options: &Options) -> Report {
+    if depth::exceeds(old.raw()) || depth::exceeds(new.raw()) {
+        let what = "the definition is nested too deeply to be compared";
+        let mut findings = vec![about_definition(
+            &rules::SCHEMA_TOO_DEEP,
+            "spec.versions",
+            what,
+            "what differs is not known",
+        )];
+        policy::apply(&options.policy, options.now, old.name(), &mut findings);
+        return Report { name: new.name().to_owned(), findings, rollback: rollback::unknown() };
+    }
     let mut findings = definition::compare(old, new);
     findings.extend(versions::compare(old, new, options));
     let crossings = schemas(old, new, options, &mut findings);
@@ -189,12 +200,6 @@ pub(crate) fn differences<'a>(old: &Crd, was: CrdVersion<'a>, is: CrdVersion<'a>
 
 fn walk<'a>(old: &Crd, was: CrdVersion<'a>, is: CrdVersion<'a>, documentation: bool) -> Vec<Draft<'a>> {
     let root = |version: CrdVersion<'a>| version.schema().map_or_else(Node::anything, Node::of);
-    if [was, is].into_iter().filter_map(|version| version.schema()).any(depth::exceeds) {
-        let draft = Draft::new(&rules::SCHEMA_TOO_DEEP, "is nested too deeply to be compared")
-            .follows("what differs is not known")
-            .effect(Effect::Unknown);
-        return vec![draft];
-    }
     Walk::schemas(&root(was), &root(is), documentation, old.preserve_unknown_fields())
 }
 

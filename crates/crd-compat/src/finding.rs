@@ -175,3 +175,22 @@ impl Finding {
         self.waived_by.is_none()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_the_json_report() {
+        for severity in Severity::WORST_FIRST {
+            assert_eq!(serde_json::to_value(severity).ok(), Some(Value::from(severity.as_str())));
+            assert_eq!(severity.to_string(), severity.as_str());
+        }
+        let hits = [Hit::Create, Hit::Update, Hit::UpdateParent, Hit::UpdateField, Hit::Read, Hit::Status];
+        for hit in hits {
+            assert_eq!(serde_json::to_value(hit).ok(), Some(Value::from(hit.as_str())));
+            assert!(!hit.whom().is_empty());
+        }
+        assert!(Severity::Breaking > Severity::Risky && Severity::Risky > Severity::Safe);
+    }
+}

@@ -127,8 +127,8 @@ impl<'a> Node<'a> {
     pub(crate) fn field_names(&self) -> Vec<&'a str> {
         let mut names: Vec<&'a str> = Vec::new();
         for fragment in self.fragments() {
-            let named = fragment.get("properties").and_then(Value::as_object);
-            let fresh = named.into_iter().flat_map(|named| named.keys().map(String::as_str));
+            let fields = fragment.get("properties").and_then(Value::as_object);
+            let fresh = fields.into_iter().flat_map(|fields| fields.keys().map(String::as_str));
             if names.is_empty() {
                 names.extend(fresh);
             } else {

@@ -62,6 +62,12 @@ pub(crate) fn alone(removed: bool) -> Rollback {
     }
 }
 
+/// The answer where nothing could be compared.
+pub(crate) fn unknown() -> Rollback {
+    let reason = "whether the old definition takes every object cannot be told";
+    Rollback { verdict: Verdict::AfterMigration, reasons: vec![reason.to_owned()] }
+}
+
 /// Judges whether one can go back from `new` to `old`.
 pub(crate) fn judge(old: &Crd, new: &Crd, options: &Options, forward: &[Finding]) -> Rollback {
     let mut judgement = Judgement { verdict: Verdict::Reversible, reasons: Vec::new() };
@@ -69,6 +75,8 @@ pub(crate) fn judge(old: &Crd, new: &Crd, options: &Options, forward: &[Finding]
     judgement.versions(old, new, options);
     match &options.live_objects {
         Some(objects) => judgement.live(old, objects),
+        // What does not differ on the way there does not differ on the way back.
+        None if forward.iter().all(|finding| finding.id == rules::DESCRIPTION_CHANGED.id) => {}
         None => judgement.schemas(old, new),
     }
     judgement.lost(forward);

@@ -5,12 +5,13 @@
 use proptest::prelude::*;
 use serde_json::Value;
 use slipway_crd_compat::admit::{Admission, Validator, Verdict};
-use slipway_crd_compat::compare;
 use slipway_crd_compat::crd::Crd;
 use slipway_crd_compat::finding::{Outcome, Severity, Witness, Write};
-use slipway_crd_compat::generate::SchemaPair;
+use slipway_crd_compat::generate::{SchemaPair, definition};
 use slipway_crd_compat::options::Options;
+use slipway_crd_compat::report::{TextOptions, junit, markdown, sarif, text};
 use slipway_crd_compat::rollback;
+use slipway_crd_compat::{compare, compare_sets};
 
 fn crd(value: Value) -> Crd {
     Crd::from_value(value).expect("a definition")
@@ -165,8 +166,88 @@ fn most_breaking_findings_are_proven() {
     assert!(missing.len() * 20 < shown, "{shown} proven, {} not:\n{}", missing.len(), missing.join("\n"));
 }
 
+/// Anything that can stand where a schema is expected, keywords with values of the wrong type included.
+fn anything() -> impl Strategy<Value = Value> {
+    let key = prop::sample::select(vec![
+        "type",
+        "format",
+        "nullable",
+        "properties",
+        "required",
+        "items",
+        "additionalProperties",
+        "enum",
+        "default",
+        "minimum",
+        "exclusiveMinimum",
+        "maximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+        "pattern",
+        "uniqueItems",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "description",
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-int-or-string",
+        "x-kubernetes-list-type",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-map-type",
+        "x-kubernetes-validations",
+        "rule",
+        "spec",
+        "x-other",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-3_i64..4).prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop::sample::select(vec![
+            "object", "array", "string", "integer", "number", "boolean", "map", "set", "^(a", "^a+$",
+            "self.a", "int32", "date", "a"
+        ])
+        .prop_map(Value::from),
+        ".{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 60, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((key.clone(), inner), 0..6).prop_map(|entries| Value::Object(
+                entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+            )),
+        ]
+    })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_written_in_a_schema_makes_it_panic(old in anything(), new in anything()) {
+        let wrap = |spec: Value| definition(&serde_json::json!({"type": "object", "properties": {"spec": spec, "status": {"type": "object"}}}));
+        if let (Ok(old), Ok(new)) = (Crd::from_value(wrap(old)), Crd::from_value(wrap(new))) {
+            let report = compare_sets(&[old], &[new], &Options::default());
+            for all in [false, true] {
+                let page = text(&report, TextOptions { all, color: all });
+                prop_assert!(!page.is_empty());
+            }
+            prop_assert!(!markdown(&report).is_empty() && !junit(&report).is_empty() && !sarif(&report).is_empty());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_seed_makes_the_report_unsound(seed: u64) {

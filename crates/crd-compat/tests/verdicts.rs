@@ -235,6 +235,7 @@ fn what_older_readers_do_not_expect_is_risky() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table of cases is one thing")]
 fn every_break_of_a_field_is_proven() {
     let ports = |extra: Value| {
         let mut ports = json!({"type": "array", "items": {"type": "object", "required": ["name", "port"],

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::schema::MAX_DEPTH;
 
 /// A level of a schema takes two of JSON, three with `allOf` and its list.
-const MAX_JSON_DEPTH: usize = 3 * MAX_DEPTH;
+const MAX_JSON_DEPTH: usize = 3 * MAX_DEPTH + 8;
 
 /// Whether a value is nested more deeply than recursion may follow.
 pub(super) fn exceeds(value: &Value) -> bool {

@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
         let others_before = if self.keeps_unknown { &open } else { others_before };
         for name in new.field_names() {
             let step = Step::Field(name);
-            if old.step(step).is_some() {
+            if before.contains_key(name) || (old.has_overlays() && old.step(step).is_some()) {
                 continue;
             }
             let Some(is) = new.step(step) else { continue };

@@ -117,3 +117,60 @@ fn cut(text: &str) -> String {
     let start: String = text.chars().take(60).collect();
     format!("{start}…  # {count} characters")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn short_values_stay_on_one_line_in_the_usual_order() {
+        let object = json!({"spec": {"a": [1, "x y", true], "b": {}}, "kind": "A", "status": {}, "apiVersion": "g/v1"});
+        assert_eq!(
+            lines(&object),
+            ["apiVersion: g/v1", "kind: A", "spec: {a: [1, \"x y\", true], b: {}}", "status: {}"]
+        );
+        assert_eq!(lines(&json!([1])), ["[1]"]);
+    }
+
+    #[test]
+    fn long_values_are_broken_into_blocks() {
+        let long = "word".repeat(20);
+        let object = json!({"spec": {"list": [{"first": long, "second": {"deep": long, "other": 1}}, 7], "text": long}});
+        assert_eq!(
+            lines(&object),
+            [
+                "spec:".to_owned(),
+                "  list:".to_owned(),
+                format!("  - first: {long}"),
+                "    second:".to_owned(),
+                format!("      deep: {long}"),
+                "      other: 1".to_owned(),
+                "  - 7".to_owned(),
+                format!("  text: {long}"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_long_for_its_own_sake_is_cut() {
+        let text = lines(&json!({"a": "x".repeat(500)}));
+        assert!(text[0].ends_with("…  # 500 characters"), "{text:?}");
+        let many: Vec<String> = (0..40).map(|index| format!("item number {index}")).collect();
+        let text = lines(&json!({"a": many}));
+        assert_eq!(text.last().map(String::as_str), Some("# 32 more items"));
+        assert_eq!(
+            flow(&json!((0..20).collect::<Vec<_>>())),
+            "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, # 8 more]"
+        );
+    }
+
+    #[test]
+    fn texts_that_would_be_read_as_something_else_are_quoted() {
+        for text in ["", "true", "No", "1", "-a", "a: b", "null", "é"] {
+            assert!(scalar(text).starts_with('"'), "{text}");
+        }
+        assert_eq!(scalar("apps/v1"), "apps/v1");
+    }
+}
