@@ -42,10 +42,14 @@ pub struct Recipe {
     pub cold_seconds: u32,
 }
 
+/// The files of a module of ours; the second directory has the program, where modules share one.
 macro_rules! module {
     ($directory:literal) => {
+        module!($directory, $directory)
+    };
+    ($directory:literal, $program:literal) => {
         Source::Module(&[
-            ("main.go", include_str!(concat!("../go/", $directory, "/main.go"))),
+            ("main.go", include_str!(concat!("../go/", $program, "/main.go"))),
             ("go.mod", include_str!(concat!("../go/", $directory, "/go.mod"))),
             ("go.sum", include_str!(concat!("../go/", $directory, "/go.sum"))),
         ])
@@ -138,7 +142,7 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "kubernetes-oldest",
         version: "1.33.13",
-        source: module!("kubernetes-oldest"),
+        source: module!("kubernetes-oldest", "kubernetes"),
         binary: "kubernetes",
         links: KUBERNETES_PROGRAMS,
         stamps: &[
