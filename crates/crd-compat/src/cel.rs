@@ -37,6 +37,11 @@ impl SyntaxError {
     }
 }
 
+/// Every function that is evaluated, as rules name it. Operators, macros and literals are part of the language.
+pub fn supported_functions() -> &'static [&'static str] {
+    &library::FUNCTIONS
+}
+
 /// What the Kubernetes environment has and is not evaluated here: an object whose rules need it is unknown.
 pub fn unsupported_functions() -> &'static [&'static str] {
     &[

@@ -10,8 +10,11 @@ use clap::CommandFactory;
 fn main() -> anyhow::Result<ExitCode> {
     let check = std::env::args().any(|argument| argument == "--check");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let files =
-        [("docs/reference/cli.md", slipway::reference::markdown(&slipway::command::Slipway::command()))];
+    let files = [
+        ("docs/reference/cli.md", slipway::reference::markdown(&slipway::command::Slipway::command())),
+        ("docs/reference/crd-findings.md", slipway_crd_compat::rules::reference_markdown()),
+        ("docs/reference/cel.md", slipway::reference::cel()),
+    ];
     let mut stale = 0;
     for (name, text) in files {
         let path = root.join(name);

@@ -1,10 +1,14 @@
-//! The command line reference, written from the commands themselves.
+//! References, written from the code they are about: the command line, and what of CEL is evaluated.
 
 use std::fmt::Write as _;
 
 use clap::Command;
 
-/// The whole reference as Markdown.
+mod cel;
+
+pub use cel::cel;
+
+/// The command line reference as Markdown.
 pub fn markdown(root: &Command) -> String {
     let mut root = root.clone().term_width(100);
     root.build();

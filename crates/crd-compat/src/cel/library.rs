@@ -18,7 +18,7 @@ pub(super) mod time;
 mod url;
 
 /// Every function that is evaluated here.
-const FUNCTIONS: [&str; 104] = [
+pub(super) const FUNCTIONS: [&str; 104] = [
     "size",
     "startsWith",
     "endsWith",

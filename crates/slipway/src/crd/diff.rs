@@ -73,9 +73,9 @@ impl Diff {
             Output::Text => {
                 report::text(&report, report::TextOptions { color: self.color.wanted(), all: self.all })
             }
-            Output::Json => report::json(&report),
+            Output::Json => report::json(&report) + "\n",
             Output::Markdown => report::markdown(&report),
-            Output::Sarif => report::sarif(&report),
+            Output::Sarif => report::sarif(&report) + "\n",
             Output::Junit => report::junit(&report),
         };
         print(&text)?;
