@@ -42,17 +42,10 @@ pub struct Recipe {
     pub cold_seconds: u32,
 }
 
-/// The files of a module of ours; the second directory has the program, where modules share one.
-macro_rules! module {
-    ($directory:literal) => {
-        module!($directory, $directory)
-    };
-    ($directory:literal, $program:literal) => {
-        Source::Module(&[
-            ("main.go", include_str!(concat!("../go/", $program, "/main.go"))),
-            ("go.mod", include_str!(concat!("../go/", $directory, "/go.mod"))),
-            ("go.sum", include_str!(concat!("../go/", $directory, "/go.sum"))),
-        ])
+/// A file of a module of ours.
+macro_rules! file {
+    ($directory:literal, $name:literal) => {
+        ($name, include_str!(concat!("../go/", $directory, "/", $name)))
     };
 }
 
@@ -71,7 +64,12 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "kubernetes",
         version: "1.36.3",
-        source: module!("kubernetes"),
+        source: Source::Module(&[
+            file!("kubernetes", "main.go"),
+            file!("kubernetes", "kubelet.go"),
+            file!("kubernetes", "go.mod"),
+            file!("kubernetes", "go.sum"),
+        ]),
         binary: "kubernetes",
         links: KUBERNETES_PROGRAMS,
         stamps: &[
@@ -132,7 +130,11 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "coredns",
         version: "1.15.0",
-        source: module!("coredns"),
+        source: Source::Module(&[
+            file!("coredns", "main.go"),
+            file!("coredns", "go.mod"),
+            file!("coredns", "go.sum"),
+        ]),
         binary: "coredns",
         links: &[],
         stamps: &[],
@@ -142,7 +144,12 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "kubernetes-oldest",
         version: "1.33.13",
-        source: module!("kubernetes-oldest", "kubernetes"),
+        source: Source::Module(&[
+            file!("kubernetes", "main.go"),
+            file!("kubernetes-oldest", "kubelet.go"),
+            file!("kubernetes-oldest", "go.mod"),
+            file!("kubernetes-oldest", "go.sum"),
+        ]),
         binary: "kubernetes",
         links: KUBERNETES_PROGRAMS,
         stamps: &[

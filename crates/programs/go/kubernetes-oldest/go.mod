@@ -37,6 +37,7 @@ replace (
 )
 
 require (
+	github.com/spf13/cobra v1.8.1
 	go.etcd.io/etcd/server/v3 v3.5.21
 	k8s.io/component-base v0.33.13
 	k8s.io/kubectl v0.33.13
@@ -144,7 +145,6 @@ require (
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/sirupsen/logrus v1.9.3 // indirect
 	github.com/soheilhy/cmux v0.1.5 // indirect
-	github.com/spf13/cobra v1.8.1 // indirect
 	github.com/spf13/pflag v1.0.5 // indirect
 	github.com/stoewer/go-strcase v1.3.0 // indirect
 	github.com/stretchr/objx v0.5.2 // indirect

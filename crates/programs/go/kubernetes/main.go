@@ -17,9 +17,6 @@ import (
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
-
-	"context"
 )
 
 var programs = map[string]func() int{
@@ -31,7 +28,7 @@ var programs = map[string]func() int{
 	"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },
 	"kube-proxy":              func() int { return cli.Run(proxy.NewProxyCommand()) },
 	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
-	"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) },
+	"kubelet":                 func() int { return cli.Run(kubeletCommand()) },
 	"kubectl":                 func() int { return cli.Run(kubectl.NewDefaultKubectlCommand()) },
 }
 

@@ -1,0 +1,11 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
+)
+
+// kubeletCommand stands apart since its constructor differs between releases.
+func kubeletCommand() *cobra.Command {
+	return kubelet.NewKubeletCommand()
+}
