@@ -140,7 +140,7 @@ fn json_has_the_documented_form() {
 
 #[test]
 fn sarif_names_rules_places_and_waivers() {
-    let document: Value = serde_json::from_str(&sarif(&report(waiving()))).expect("JSON");
+    let document: Value = serde_json::from_str(&sarif(&report(waiving()), Some("config/crd"))).expect("JSON");
     let run = &document["runs"][0];
     let results = run["results"].as_array().expect("results");
     assert!(results.iter().all(|result| result["level"] != json!("note")));
@@ -151,6 +151,8 @@ fn sarif_names_rules_places_and_waivers() {
         run["tool"]["driver"]["rules"].as_array().expect("rules").iter().map(|rule| &rule["id"]).collect();
     assert!(results.iter().all(|result| described.contains(&&result["ruleId"])));
     assert_eq!(results[0]["locations"][0]["logicalLocations"][0]["kind"], json!("member"));
+    let file = "/locations/0/physicalLocation/artifactLocation/uri";
+    assert!(results.iter().all(|result| result.pointer(file) == Some(&json!("config/crd"))));
 }
 
 #[test]

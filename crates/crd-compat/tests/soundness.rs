@@ -241,7 +241,7 @@ proptest! {
                 let page = text(&report, TextOptions { all, color: all });
                 prop_assert!(!page.is_empty());
             }
-            prop_assert!(!markdown(&report).is_empty() && !junit(&report).is_empty() && !sarif(&report).is_empty());
+            prop_assert!(!markdown(&report).is_empty() && !junit(&report).is_empty() && !sarif(&report, None).is_empty());
         }
     }
 }

@@ -7,7 +7,10 @@ use crate::finding::{Finding, Severity};
 use crate::rules;
 
 /// The report as SARIF. Safe findings are left out: a scanner's inbox is for what needs a decision.
-pub fn sarif(report: &SetReport) -> String {
+///
+/// `artifact` is where the new definitions were read from. Code scanning shows a result beside a file and
+/// refuses one without; definitions that come from no file have none.
+pub fn sarif(report: &SetReport, artifact: Option<&str>) -> String {
     let mut used: Vec<&str> = Vec::new();
     let mut results: Vec<Value> = Vec::new();
     for crd in &report.crds {
@@ -15,7 +18,7 @@ pub fn sarif(report: &SetReport) -> String {
             if !used.contains(&finding.id) {
                 used.push(finding.id);
             }
-            results.push(result(&crd.name, finding));
+            results.push(result(&crd.name, finding, artifact));
         }
     }
     let described: Vec<Value> = used.iter().filter_map(|id| rules::find(id)).map(rule).collect();
@@ -40,15 +43,20 @@ fn rule(rule: &rules::Rule) -> Value {
     })
 }
 
-fn result(crd: &str, finding: &Finding) -> Value {
+fn result(crd: &str, finding: &Finding, artifact: Option<&str>) -> Value {
     let version = finding.version.as_deref().unwrap_or_default();
+    let mut location = json!({
+        "logicalLocations": [{"fullyQualifiedName": format!("{crd}/{version}{}", finding.path), "kind": "member"}],
+    });
+    if let (Some(uri), Value::Object(map)) = (artifact, &mut location) {
+        let file = json!({"artifactLocation": {"uri": uri}, "region": {"startLine": 1}});
+        map.insert("physicalLocation".into(), file);
+    }
     let mut result = json!({
         "ruleId": finding.id,
         "level": level(finding.severity),
         "message": {"text": format!("{}. {}", finding.message, finding.remedy)},
-        "locations": [{
-            "logicalLocations": [{"fullyQualifiedName": format!("{crd}/{version}{}", finding.path), "kind": "member"}],
-        }],
+        "locations": [location],
         "partialFingerprints": {"slipway/v1": format!("{crd}/{version}/{}/{}", finding.id, finding.path)},
     });
     if let (Some(waiver), Value::Object(map)) = (&finding.waived_by, &mut result) {

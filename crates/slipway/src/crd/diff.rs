@@ -58,6 +58,7 @@ impl Diff {
         if old.is_standard_input() && new.is_standard_input() {
             bail!("standard input can be OLD or NEW, not both");
         }
+        let artifact = new.file();
         let (mut old, mut new) = self.load(&old, &new)?;
         if let (None, Some(version)) = (self.judgement.kubernetes(), old.kubernetes.or(new.kubernetes)) {
             options = options.with_kubernetes(version);
@@ -75,7 +76,7 @@ impl Diff {
             }
             Output::Json => report::json(&report) + "\n",
             Output::Markdown => report::markdown(&report),
-            Output::Sarif => report::sarif(&report) + "\n",
+            Output::Sarif => report::sarif(&report, artifact.as_deref()) + "\n",
             Output::Junit => report::junit(&report),
         };
         print(&text)?;

@@ -90,6 +90,15 @@ impl Source {
         *self == Self::StandardInput
     }
 
+    /// The file or directory it is read from, as a reference relative to the working directory.
+    pub(crate) fn file(&self) -> Option<String> {
+        match self {
+            Self::Path(path) => Some(path.strip_prefix("./").unwrap_or(path).to_string_lossy().into_owned()),
+            Self::Git { path, .. } => Some(path.clone()),
+            Self::StandardInput | Self::Cluster { .. } => None,
+        }
+    }
+
     /// Reads the CRDs.
     pub(crate) fn load(&self, options: &SourceOptions) -> anyhow::Result<Loaded> {
         match self {
