@@ -37,8 +37,10 @@ fn code(status: ExitStatus) -> ExitCode {
 
 /// The lab: the demonstration, images and measurements.
 pub(crate) fn run_lab(words: &[&str]) -> anyhow::Result<ExitCode> {
-    let built =
-        run(&mut cargo(&["build", "--quiet", "--package", "slipway-guardian", "--package", "slipway-lab"]))?;
+    // The lab starts the guardian, and puts the test kit's probe into an image: programs of their own.
+    let packages =
+        ["--package", "slipway-guardian", "--package", "slipway-lab", "--package", "slipway-testkit"];
+    let built = run(&mut cargo(&[["build", "--quiet"].as_slice(), &packages].concat()))?;
     if !built.success() {
         return Ok(code(built));
     }

@@ -26,12 +26,12 @@ pub(crate) async fn demo(once: bool) -> anyhow::Result<()> {
             false
         }
     };
+    let probe = if real { Some(image::probe()?) } else { None };
     println!("Starting three Kubernetes clusters on this machine: {}.\n", CLUSTERS.join(", "));
     let fleet = start(real).await?;
     println!("{}", table(&fleet));
 
     let directory = Kubeconfigs::write(&fleet)?;
-    let probe = if real { Some(image::probe()?) } else { None };
     check(&fleet, probe.as_ref()).await?;
     println!("\n{} clusters ready and checked in {:.0} s.", fleet.len(), started.elapsed().as_secs_f64());
 
