@@ -23,7 +23,7 @@ pub use protocol::{Answer, Order, Wanted};
 
 use crate::control_plane::ControlPlaneProcess;
 use crate::real_cluster::RealClusterProcess;
-use crate::scratch::scratch_file;
+use crate::scratch::{self, scratch_file};
 use stock::Stock;
 
 /// The broker of this process: where `SLIPWAY_BROKER` points, else one of its own.
@@ -64,7 +64,8 @@ fn start_own() -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Ends this process's own broker, if it has one, and waits until all it started is gone.
+/// Ends this process's own broker, if it has one, and waits until all it started is gone, scratch
+/// directories included.
 ///
 /// A test need not: what is left ends with its process. A program that says "everything is removed" does.
 pub fn close() {
@@ -72,6 +73,7 @@ pub fn close() {
         own.end.notify_one();
         let _ = own.thread.join();
     }
+    scratch::close();
 }
 
 /// Listens on a path.

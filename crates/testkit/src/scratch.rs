@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, anyhow};
 
@@ -51,14 +51,16 @@ fn unused(name: &str) -> anyhow::Result<PathBuf> {
     Ok(base()?.join(format!("{}-{name}", NEXT.fetch_add(1, Ordering::Relaxed))))
 }
 
-/// This process's own directory. Short, since it holds Unix sockets, whose paths may have 107 bytes.
+/// This process's own directory, and the guardian that removes it when this process lets go.
+struct Base {
+    path: PathBuf,
+    janitor: Mutex<Child>,
+}
+
+static BASE: OnceLock<Result<Base, String>> = OnceLock::new();
+
+/// Short, since it holds Unix sockets, whose paths may have 107 bytes.
 fn base() -> anyhow::Result<&'static Path> {
-    struct Base {
-        path: PathBuf,
-        /// Removes the directory when this process ends and so lets go of its standard input.
-        _janitor: Child,
-    }
-    static BASE: OnceLock<Result<Base, String>> = OnceLock::new();
     let base = BASE.get_or_init(|| {
         let make = || -> anyhow::Result<Base> {
             let path =
@@ -71,9 +73,19 @@ fn base() -> anyhow::Result<&'static Path> {
                 .stdin(Stdio::piped())
                 .spawn()
                 .context("starting the guardian of the scratch directory")?;
-            Ok(Base { path, _janitor: janitor })
+            Ok(Base { path, janitor: Mutex::new(janitor) })
         };
         make().map_err(|error| format!("{error:#}"))
     });
     base.as_ref().map(|base| base.path.as_path()).map_err(|error| anyhow!("{error}"))
+}
+
+/// Removes this process's own directory, for a program that says that everything is gone. Nothing
+/// of the test kit can be used afterwards.
+pub(crate) fn close() {
+    if let Some(Ok(base)) = BASE.get() {
+        let mut janitor = base.janitor.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(janitor.stdin.take());
+        let _ = janitor.wait();
+    }
 }

@@ -80,7 +80,10 @@ impl Diff {
             Output::Junit => report::junit(&report),
         };
         print(&text)?;
-        Ok(if report.verdict == Severity::Breaking { ExitCode::from(1) } else { ExitCode::SUCCESS })
+        let breaking = report.verdict == Severity::Breaking;
+        // The process ends here; taking large definitions apart value by value would only cost time.
+        std::mem::forget((old, new, report));
+        Ok(if breaking { ExitCode::from(1) } else { ExitCode::SUCCESS })
     }
 
     /// Both at once: reading is most of the work.
