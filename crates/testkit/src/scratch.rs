@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, anyhow};
 
@@ -63,9 +64,9 @@ static BASE: OnceLock<Result<Base, String>> = OnceLock::new();
 fn base() -> anyhow::Result<&'static Path> {
     let base = BASE.get_or_init(|| {
         let make = || -> anyhow::Result<Base> {
-            let path =
-                tempfile::Builder::new().prefix("slipway-").tempdir().context("making a directory")?.keep();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o711))?;
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_micros();
+            let path = std::env::temp_dir().join(format!("slipway-{:x}-{now:x}", std::process::id()));
+            // The guardian first: a process killed between the two leaves no directory.
             let janitor = Command::new(guardian()?)
                 .arg("--remove")
                 .arg(&path)
@@ -73,6 +74,8 @@ fn base() -> anyhow::Result<&'static Path> {
                 .stdin(Stdio::piped())
                 .spawn()
                 .context("starting the guardian of the scratch directory")?;
+            fs::create_dir(&path).with_context(|| format!("making the directory {}", path.display()))?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o711))?;
             Ok(Base { path, janitor: Mutex::new(janitor) })
         };
         make().map_err(|error| format!("{error:#}"))
