@@ -1,0 +1,1 @@
+//! The server for probes, metrics and people: health, readiness, leadership, queues, events.

@@ -1,0 +1,1 @@
+//! Brings children to what they should be: creates, applies, prunes, and writes nothing when nothing differs.

@@ -1,0 +1,1 @@
+//! What the API server said last, held whole and small.

@@ -1,0 +1,1 @@
+//! The client that controllers write through: fenced by leadership, limited, retried, counted.

@@ -1,0 +1,1 @@
+//! A controller: what it watches, how it is asked, and what becomes of its answer.

@@ -1,0 +1,1 @@
+//! The metrics of an operator, and the means for authors to add their own.

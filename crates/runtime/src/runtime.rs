@@ -1,0 +1,1 @@
+//! An operator: controllers, webhooks, leadership and servers, started and stopped together.

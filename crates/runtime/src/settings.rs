@@ -1,0 +1,1 @@
+//! Flags, environment and configuration file of an operator.

@@ -1,0 +1,1 @@
+//! Drives a reconciler in tests, against a recorded or a real API server.

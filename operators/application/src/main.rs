@@ -1,0 +1,3 @@
+//! The program `application-operator`.
+
+fn main() {}
