@@ -110,7 +110,7 @@ pub struct Loaded<Extra> {
 }
 
 /// Flags and environment, which stay, and the file's keys, which may change.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Given {
     fixed: Flags,
     legacy_port: Option<u16>,
@@ -173,12 +173,18 @@ impl Settings {
 
 impl Given {
     fn resolve(&self) -> Result<Settings, SettingsError> {
+        let settings = self.settings();
+        settings.check()?;
+        Ok(settings)
+    }
+
+    fn settings(&self) -> Settings {
         let mut fixed = self.fixed.clone();
         if fixed.admin_address.is_none() {
             fixed.admin_address = self.legacy_port.map(any_address);
         }
         let flags = fixed.or(self.file.clone());
-        let settings = Settings {
+        Settings {
             config: flags.config,
             admin_address: flags.admin_address.unwrap_or_else(|| any_address(3000)),
             webhook_address: flags.webhook_address.unwrap_or_else(|| any_address(9443)),
@@ -192,8 +198,8 @@ impl Given {
             log_level: flags.log_level.unwrap_or_else(|| "info".to_owned()),
             log_format: flags.log_format,
             otlp_endpoint: flags.otlp_endpoint,
-            api_qps: flags.api_qps.unwrap_or(50.0),
-            api_burst: flags.api_burst.unwrap_or(100),
+            api_qps: flags.api_qps.unwrap_or(200.0),
+            api_burst: flags.api_burst.unwrap_or(400),
             concurrency: flags.concurrency,
             resync: flags.resync.map(|span| span.0),
             drain: flags.drain.map_or(Duration::from_secs(20), |span| span.0),
@@ -207,9 +213,14 @@ impl Given {
             serve_events: flags.serve_events.is_some_and(|switch| switch.0),
             pod_name: self.pod_name.clone(),
             pod_namespace: self.pod_namespace.clone(),
-        };
-        settings.check()?;
-        Ok(settings)
+        }
+    }
+}
+
+impl Default for Settings {
+    /// What an operator does that was told nothing.
+    fn default() -> Self {
+        Given::default().settings()
     }
 }
 

@@ -126,6 +126,13 @@ impl LeaderElection {
         }
     }
 
+    /// The same on a Lease of another name.
+    #[must_use]
+    pub fn renamed(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
     /// The Lease's namespace; the client's own unless told.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {

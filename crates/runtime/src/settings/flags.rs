@@ -55,10 +55,10 @@ pub struct Flags {
     /// The OTLP collector that traces are sent to over HTTP [env: OTEL_EXPORTER_OTLP_ENDPOINT]
     #[arg(long, value_name = "URL")]
     pub otlp_endpoint: Option<String>,
-    /// Requests to the API server per second, on average [env: API_QPS] [default: 50]
+    /// Requests to the API server per second, on average [env: API_QPS] [default: 200]
     #[arg(long, value_name = "NUMBER")]
     pub api_qps: Option<f64>,
-    /// Requests to the API server at once [env: API_BURST] [default: 100]
+    /// Requests to the API server at once [env: API_BURST] [default: 400]
     #[arg(long, value_name = "NUMBER")]
     pub api_burst: Option<u32>,
     /// Reconciles at a time in each controller [env: CONCURRENCY] [default: of the controller]

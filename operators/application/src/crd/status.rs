@@ -1,9 +1,8 @@
 //! What the operator reports about an Application.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use k8s_openapi::jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
+use slipway_runtime::conditions::Condition;
 
 /// What the operator reports about an Application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,7 +21,7 @@ pub struct ApplicationStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// Where it stands, in detail.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "conditions")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
     /// The pods, as a label selector; autoscalers find them by it.
@@ -77,32 +76,6 @@ fn conditions_schema(_: &mut SchemaGenerator) -> Schema {
             },
         },
     })
-}
-
-/// Takes conditions without a time, which the schema allows: they are taken to be old.
-fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Condition>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Lenient {
-        r#type: String,
-        status: String,
-        reason: Option<String>,
-        message: Option<String>,
-        last_transition_time: Option<Time>,
-        observed_generation: Option<i64>,
-    }
-    let found = Option::<Vec<Lenient>>::deserialize(deserializer)?.unwrap_or_default();
-    Ok(found
-        .into_iter()
-        .map(|condition| Condition {
-            type_: condition.r#type,
-            status: condition.status,
-            reason: condition.reason.unwrap_or_default(),
-            message: condition.message.unwrap_or_default(),
-            last_transition_time: condition.last_transition_time.unwrap_or(Time(Timestamp::UNIX_EPOCH)),
-            observed_generation: condition.observed_generation,
-        })
-        .collect())
 }
 
 #[cfg(test)]
