@@ -85,7 +85,7 @@ async fn ask(set: &WebhookSet, path: Path, body: &Value) -> Result<Value, Reject
     Ok(answer["response"].clone())
 }
 
-fn patch_of(response: &Value) -> Value {
+fn patch_of(response: &Value) -> json_patch::Patch {
     let patch = BASE64.decode(response["patch"].as_str().unwrap()).unwrap();
     serde_json::from_slice(&patch).unwrap()
 }
@@ -158,7 +158,7 @@ async fn mutators_build_on_one_another_and_one_patch_comes_out() {
     let response = ask(&set, Path::Mutate, &review("CREATE", &object, &Value::Null)).await.unwrap();
     assert_eq!(response["patchType"], "JSONPatch");
     let mut patched = object.clone();
-    json_patch::patch(&mut patched, &serde_json::from_value(patch_of(&response)).unwrap()).unwrap();
+    json_patch::patch(&mut patched, &patch_of(&response)).unwrap();
     let mut expected = map(&json!({"x": "1", "first": "1", "second": "2"}));
     expected["metadata"]["unknown"] = json!({"kept": true});
     expected["metadata"]["finalizers"] = json!(["example.test/f"]);
@@ -166,7 +166,7 @@ async fn mutators_build_on_one_another_and_one_patch_comes_out() {
 
     let update = review("UPDATE", &object, &object);
     let response = ask(&set, Path::Mutate, &update).await.unwrap();
-    assert!(!patch_of(&response).to_string().contains("finalizers"));
+    assert_eq!(patch_of(&response).0.len(), 2);
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ async fn only_reviews_of_version_1_are_understood() {
     let rejection = ask(&set, Path::Validate, &body).await.unwrap_err();
     assert_eq!(rejection.status, StatusCode::BAD_REQUEST);
     assert!(rejection.message.contains("v1beta1"), "{}", rejection.message);
-    assert!(ask(&set, Path::Validate, &json!([])).await.unwrap_err().message.contains("not a JSON object"));
+    assert!(ask(&set, Path::Validate, &json!("?")).await.unwrap_err().message.contains("not a JSON object"));
     let empty = json!({"apiVersion": API_VERSION, "kind": KIND});
     assert!(ask(&set, Path::Validate, &empty).await.unwrap_err().message.contains("has no request"));
 }
