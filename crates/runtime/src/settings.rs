@@ -42,6 +42,7 @@ pub fn process_environment(name: &str) -> Option<String> {
 /// What an operator was told, with defaults for what it was not.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
     /// The configuration file, if there is one.
     pub config: Option<PathBuf>,
@@ -156,10 +157,9 @@ impl Settings {
     pub fn logging(&self, service_name: &str, service_version: &str) -> Logging {
         let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
         let format = match self.log_format {
-            Some(LogFormat::Json) => Format::Json,
             Some(LogFormat::Pretty) => Format::Pretty,
             None if terminal => Format::Pretty,
-            None => Format::Json,
+            Some(LogFormat::Json) | None => Format::Json,
         };
         Logging {
             filter: self.log_level.clone(),

@@ -15,7 +15,7 @@ use crate::logging::TelemetryError;
 /// How long one batch may take.
 const EXPORT: Duration = Duration::from_secs(10);
 /// How often a collector that does not answer is mentioned.
-const MENTION: Duration = Duration::from_secs(60);
+const MENTION: Duration = Duration::from_mins(1);
 
 /// Spans get trace ids with or without a collector, so that logs can be joined by them.
 pub(crate) fn provider(

@@ -52,15 +52,16 @@ pub enum Refused {
 }
 
 type Key = ([u8; 32], String);
+type Answers = HashMap<Key, (Instant, Result<(), Refused>)>;
 
 /// Asks the API server by `TokenReview` and `SubjectAccessReview`. Clones share the answers.
 ///
 /// Needs `create` on `tokenreviews` (`authentication.k8s.io`) and `subjectaccessreviews`
-/// (`authorization.k8s.io`), as the ClusterRole `system:auth-delegator` gives it.
+/// (`authorization.k8s.io`), as the `ClusterRole` `system:auth-delegator` gives it.
 #[derive(Clone)]
 pub struct Guard {
     client: Client,
-    answers: Arc<Mutex<HashMap<Key, (Instant, Result<(), Refused>)>>>,
+    answers: Arc<Mutex<Answers>>,
     open: Arc<Semaphore>,
 }
 

@@ -182,7 +182,7 @@ mod tests {
         queue.beat();
         assert!(health.overdue().is_empty());
         queue.rest();
-        tokio::time::advance(Duration::from_secs(300)).await;
+        tokio::time::advance(Duration::from_mins(5)).await;
         assert!(health.overdue().is_empty());
         queue.beat();
         tokio::time::advance(Duration::from_secs(31)).await;

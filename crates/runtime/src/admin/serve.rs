@@ -73,12 +73,11 @@ async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiv
         ended = connection.as_mut() => Some(ended),
         _ = ending.wait_for(|end| *end) => None,
     };
-    match ended {
-        Some(ended) => log(ended),
-        None => {
-            connection.as_mut().graceful_shutdown();
-            log(connection.await);
-        }
+    if let Some(ended) = ended {
+        log(ended);
+    } else {
+        connection.as_mut().graceful_shutdown();
+        log(connection.await);
     }
 }
 

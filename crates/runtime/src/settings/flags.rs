@@ -11,6 +11,7 @@ use super::values::{Certificates, InstallCrds, LogFormat, Names, Span, Switch, c
 
 /// The flags of every operator; flatten them into its own. What is not given is none.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
+#[allow(clippy::doc_markdown, reason = "the comments are the help that people read")]
 #[group(id = "slipway-settings")]
 #[command(next_help_heading = "Operator")]
 #[serde(default, rename_all = "camelCase")]

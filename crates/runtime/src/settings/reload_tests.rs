@@ -11,8 +11,8 @@ struct Policy {
     registries: Vec<String>,
 }
 
-fn following(flags: Flags) -> Following {
-    let loaded: Loaded<Policy> = Settings::load(&flags, Some("policy"), &|_| None).unwrap();
+fn following(flags: &Flags) -> Following {
+    let loaded: Loaded<Policy> = Settings::load(flags, Some("policy"), &|_| None).unwrap();
     let mut following = Following::new(loaded);
     following.given.fixed.config = Some(PathBuf::from("operator.yaml"));
     following
@@ -24,7 +24,7 @@ fn look(following: &mut Following, text: &str) -> Result<Option<Changed<Policy>>
 
 #[test]
 fn what_may_change_is_taken_over_and_the_rest_is_named() {
-    let mut following = following(Flags::default());
+    let mut following = following(&Flags::default());
     let text = "logLevel: debug\napiQps: 5\nadminAddress: 127.0.0.1:1\npolicy:\n  registries: [gcr.io]\n";
     let changed = look(&mut following, text).unwrap().unwrap();
     assert_eq!(changed.live.log_level, "debug");
@@ -37,7 +37,7 @@ fn what_may_change_is_taken_over_and_the_rest_is_named() {
 
 #[test]
 fn a_bad_file_is_refused_once_and_the_next_good_one_counts() {
-    let mut following = following(Flags::default());
+    let mut following = following(&Flags::default());
     assert!(look(&mut following, "logLevel: loud\n").is_err());
     assert!(look(&mut following, "logLevel: loud\n").unwrap().is_none());
     assert!(look(&mut following, "unknown: 1\n").is_err());
@@ -51,7 +51,7 @@ fn a_flag_is_not_overruled_by_the_file() {
         lease_name: Some("mine".to_owned()),
         ..Flags::default()
     };
-    let mut following = following(flags);
+    let mut following = following(&flags);
     let changed = look(&mut following, "logLevel: debug\nleaseName: other\n").unwrap().unwrap();
     assert_eq!(changed.live.log_level, "error");
     assert!(changed.restart.is_empty());
