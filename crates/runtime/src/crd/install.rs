@@ -109,7 +109,7 @@ impl Installer {
 
     /// Installs or upgrades one definition and waits until the API server serves it.
     ///
-    /// Needs `get`, `create` and `patch` on that CustomResourceDefinition.
+    /// Needs `get`, `create` and `patch` on that `CustomResourceDefinition`.
     pub async fn run(&self, crd: &CustomResourceDefinition) -> Result<Installed, InstallError> {
         if self.policy == Policy::Never {
             return Ok(Installed::Skipped);

@@ -12,7 +12,7 @@ use crate::crd::Application;
 /// Longest label value and Service name.
 const LABEL: usize = 63;
 
-/// Longest name of a Deployment: the ReplicaSets made of it add a dash and a hash.
+/// Longest name of a Deployment: the `ReplicaSets` made of it add a dash and a hash.
 const DEPLOYMENT: usize = 253 - 11;
 
 /// Longest name of any object.
@@ -25,9 +25,9 @@ pub struct Names {
     pub deployment: String,
     /// The Service.
     pub service: String,
-    /// The ConfigMap.
+    /// The `ConfigMap`.
     pub config_map: String,
-    /// The PodDisruptionBudget.
+    /// The `PodDisruptionBudget`.
     pub budget: String,
     /// The value of the labels that tell this Application's objects from others.
     pub instance: String,

@@ -7,7 +7,7 @@ use super::{Findings, Profile};
 use crate::children::Quantity;
 use crate::crd::{Amounts, Application};
 
-/// Longest key of a ConfigMap.
+/// Longest key of a `ConfigMap`.
 const LONGEST_KEY: usize = 253;
 
 pub(super) fn check(app: &Application, profile: &Profile, findings: &mut Findings) {

@@ -65,7 +65,7 @@ pub enum InstallError {
         name: String,
         /// What was tried.
         verb: &'static str,
-        /// The rule, as it stands in a ClusterRole.
+        /// The rule, as it stands in a `ClusterRole`.
         rule: String,
         /// What the API server said.
         source: Box<kube::Error>,
