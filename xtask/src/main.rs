@@ -24,6 +24,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   generate [--check]        write the generated files; --check fails when they differ
   image <name>              an OCI archive of one of our programs, without Docker
   bench [name]              measure, and write the figures into bench/
+                            (operator takes --only, --objects and --large)
   conformance               judge the CRD pairs of the corpus and print a table
   coverage                  line coverage of the workspace; fails below 85 %
   soak [minutes]            the long tests, on the oldest Kubernetes too
@@ -57,7 +58,8 @@ fn run(words: &[&str]) -> anyhow::Result<ExitCode> {
         "generate" => return workspace::generate(rest),
         "image" => return workspace::run_lab(&[&["image"], rest].concat()),
         "bench" => {
-            setup::setup(&setup::Wanted::default())?;
+            let measurements = rest.first().is_none_or(|name| *name == "operator");
+            setup::setup(&setup::Wanted { measurements, ..setup::Wanted::default() })?;
             return workspace::bench(rest);
         }
         "conformance" => return workspace::conformance(rest),
@@ -66,7 +68,7 @@ fn run(words: &[&str]) -> anyhow::Result<ExitCode> {
             return coverage::coverage(rest);
         }
         "soak" => {
-            setup::setup(&setup::Wanted { oldest: true })?;
+            setup::setup(&setup::Wanted { oldest: true, ..setup::Wanted::default() })?;
             return test::soak(rest);
         }
         "deny" => return workspace::deny(),

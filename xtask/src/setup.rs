@@ -7,7 +7,7 @@ mod go;
 use std::time::Instant;
 
 use anyhow::bail;
-use slipway_programs::{RECIPES, Recipe, cache_directory};
+use slipway_programs::{Purpose, RECIPES, Recipe, cache_directory};
 
 use crate::progress::minutes;
 
@@ -16,6 +16,8 @@ use crate::progress::minutes;
 pub(crate) struct Wanted {
     /// The oldest supported Kubernetes too.
     pub(crate) oldest: bool,
+    /// What measurements put beside our own programs too.
+    pub(crate) measurements: bool,
 }
 
 impl Wanted {
@@ -30,6 +32,14 @@ impl Wanted {
         }
         Ok(wanted)
     }
+
+    fn includes(&self, recipe: &Recipe) -> bool {
+        match recipe.purpose {
+            Purpose::Tests => true,
+            Purpose::Oldest => self.oldest,
+            Purpose::Measurements => self.measurements,
+        }
+    }
 }
 
 /// Installs and builds what is missing.
@@ -37,7 +47,7 @@ pub(crate) fn setup(wanted: &Wanted) -> anyhow::Result<()> {
     let started = Instant::now();
     let missing = debian::missing();
     let recipes: Vec<&Recipe> =
-        RECIPES.iter().filter(|recipe| (!recipe.optional || wanted.oldest) && !recipe.is_built()).collect();
+        RECIPES.iter().filter(|recipe| wanted.includes(recipe) && !recipe.is_built()).collect();
     if missing.is_empty() && recipes.is_empty() {
         return Ok(());
     }
@@ -58,8 +68,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_only_measured_is_built_only_for_measurements() {
+        let recipe = Recipe::named("controller-runtime").unwrap();
+        assert!(!Wanted { oldest: true, measurements: false }.includes(recipe));
+        assert!(Wanted { oldest: false, measurements: true }.includes(recipe));
+        assert!(Wanted::default().includes(Recipe::named("kubernetes").unwrap()));
+    }
+
+    #[test]
     fn an_unknown_option_is_named() {
-        assert_eq!(Wanted::parse(&["--oldest"]).unwrap(), Wanted { oldest: true });
+        assert_eq!(Wanted::parse(&["--oldest"]).unwrap(), Wanted { oldest: true, measurements: false });
         let error = Wanted::parse(&["--eldest"]).unwrap_err();
         assert_eq!(error.to_string(), "setup has no option \"--eldest\"; it takes --oldest");
     }

@@ -42,6 +42,8 @@ enum Command {
     Bench {
         /// Which suite; all of them unless told.
         name: Option<String>,
+        #[command(flatten)]
+        operator: bench::operator::Options,
     },
 }
 
@@ -51,7 +53,7 @@ async fn main() -> ExitCode {
     let result = match Lab::parse().command {
         Command::Demo { once } => demo::demo(once).await,
         Command::Image { name, fast, output } => image::image(&name, fast, output),
-        Command::Bench { name } => bench::bench(name.as_deref()).await,
+        Command::Bench { name, operator } => bench::bench(name.as_deref(), &operator).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,4 +10,4 @@ mod recipe;
 
 pub use cache::cache_directory;
 pub use find::{Missing, Program, kubernetes_directory, postgres_directory};
-pub use recipe::{DEBIAN_PACKAGES, DebianPackage, RECIPES, Recipe, Source};
+pub use recipe::{DEBIAN_PACKAGES, DebianPackage, Purpose, RECIPES, Recipe, Source};

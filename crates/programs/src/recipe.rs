@@ -21,6 +21,17 @@ pub enum Source {
     },
 }
 
+/// What a recipe is built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Tests and the demonstration: always built.
+    Tests,
+    /// Tests on the oldest supported Kubernetes.
+    Oldest,
+    /// Measurements that put another program beside ours.
+    Measurements,
+}
+
 /// One build that yields one or more programs.
 #[derive(Debug)]
 pub struct Recipe {
@@ -36,8 +47,8 @@ pub struct Recipe {
     pub links: &'static [&'static str],
     /// Values stamped into the binary: `-X` for Go's linker.
     pub stamps: &'static [(&'static str, &'static str)],
-    /// Only built when asked for.
-    pub optional: bool,
+    /// What it is built for.
+    pub purpose: Purpose,
     /// About how long it takes on two cores with nothing cached, in seconds.
     pub cold_seconds: u32,
 }
@@ -46,6 +57,13 @@ pub struct Recipe {
 macro_rules! file {
     ($directory:literal, $name:literal) => {
         ($name, include_str!(concat!("../go/", $directory, "/", $name)))
+    };
+}
+
+/// A file of the operator that ours is measured beside.
+macro_rules! measured {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../../bench/controller-runtime/", $name)))
     };
 }
 
@@ -77,7 +95,7 @@ pub const RECIPES: &[Recipe] = &[
             ("k8s.io/component-base/version.gitMajor", "1"),
             ("k8s.io/component-base/version.gitMinor", "36"),
         ],
-        optional: false,
+        purpose: Purpose::Tests,
         cold_seconds: 440,
     },
     Recipe {
@@ -87,7 +105,7 @@ pub const RECIPES: &[Recipe] = &[
         binary: "helm",
         links: &[],
         stamps: &[("helm.sh/helm/v4/internal/version.version", "v4.3.1")],
-        optional: false,
+        purpose: Purpose::Tests,
         cold_seconds: 120,
     },
     Recipe {
@@ -97,7 +115,7 @@ pub const RECIPES: &[Recipe] = &[
         binary: "helm",
         links: &[],
         stamps: &[("helm.sh/helm/v3/internal/version.version", "v3.22.0")],
-        optional: false,
+        purpose: Purpose::Tests,
         cold_seconds: 90,
     },
     Recipe {
@@ -107,7 +125,7 @@ pub const RECIPES: &[Recipe] = &[
         binary: "kwok",
         links: &[],
         stamps: &[],
-        optional: false,
+        purpose: Purpose::Tests,
         cold_seconds: 90,
     },
     Recipe {
@@ -124,7 +142,7 @@ pub const RECIPES: &[Recipe] = &[
         binary: "containerd",
         links: &[],
         stamps: &[("github.com/containerd/containerd/v2/version.Version", "v2.4.2")],
-        optional: false,
+        purpose: Purpose::Tests,
         cold_seconds: 60,
     },
     Recipe {
@@ -138,7 +156,7 @@ pub const RECIPES: &[Recipe] = &[
         binary: "coredns",
         links: &[],
         stamps: &[],
-        optional: false,
+        purpose: Purpose::Tests,
         cold_seconds: 60,
     },
     Recipe {
@@ -157,8 +175,30 @@ pub const RECIPES: &[Recipe] = &[
             ("k8s.io/component-base/version.gitMajor", "1"),
             ("k8s.io/component-base/version.gitMinor", "33"),
         ],
-        optional: true,
+        purpose: Purpose::Oldest,
         cold_seconds: 440,
+    },
+    Recipe {
+        name: "controller-runtime",
+        version: "0.25.2",
+        source: Source::Module(&[
+            measured!("api/v1/deepcopy.go"),
+            measured!("api/v1/types.go"),
+            measured!("children.go"),
+            measured!("main.go"),
+            measured!("predicates.go"),
+            measured!("ready.go"),
+            measured!("reconciler.go"),
+            measured!("status.go"),
+            measured!("webhooks.go"),
+            measured!("go.mod"),
+            measured!("go.sum"),
+        ]),
+        binary: "application-operator",
+        links: &[],
+        stamps: &[],
+        purpose: Purpose::Measurements,
+        cold_seconds: 150,
     },
 ];
 
@@ -267,7 +307,7 @@ mod tests {
             binary: "a",
             links: &[],
             stamps: &[],
-            optional: false,
+            purpose: Purpose::Tests,
             cold_seconds: 0,
         };
         let one = with(&[("go.mod", "module a")]);
@@ -285,5 +325,14 @@ mod tests {
             assert!(module.contains(&format!("k8s.io/kubernetes v{}\n", recipe.version)), "{name}");
             assert_eq!(recipe.stamps[0].1, format!("v{}", recipe.version));
         }
+    }
+
+    #[test]
+    fn the_measured_operator_is_on_the_version_that_its_recipe_names() {
+        let recipe = Recipe::named("controller-runtime").unwrap();
+        let Source::Module(files) = &recipe.source else { panic!("it is a module of ours") };
+        let (_, module) = files.iter().find(|(file, _)| *file == "go.mod").unwrap();
+        assert!(module.contains(&format!("sigs.k8s.io/controller-runtime v{}\n", recipe.version)));
+        assert_eq!(recipe.purpose, Purpose::Measurements, "plain setup does not build it");
     }
 }

@@ -66,7 +66,9 @@ fn compile(go: &Go, recipe: &Recipe, output: &Path) -> anyhow::Result<()> {
         Source::Module(files) => {
             fs::create_dir(&source)?;
             for (name, content) in *files {
-                fs::write(source.join(name), content)?;
+                let file = source.join(name);
+                fs::create_dir_all(file.parent().unwrap_or(&source))?;
+                fs::write(file, content)?;
             }
             command.current_dir(&source).args(["build", "-trimpath", "-ldflags", &linker, "-o"]);
             command.arg(output.join(recipe.binary)).arg(".");

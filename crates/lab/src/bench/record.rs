@@ -7,11 +7,22 @@ use anyhow::Context;
 
 /// Writes `bench/<name>.md`: what was measured, how, and what was seen.
 pub(crate) fn write(name: &str, title: &str, explanation: &str, table: &str) -> anyhow::Result<()> {
+    write_made_by(name, name, title, explanation, table)
+}
+
+/// The same, of a suite that was given options: `command` is its name with them.
+pub(crate) fn write_made_by(
+    name: &str,
+    command: &str,
+    title: &str,
+    explanation: &str,
+    table: &str,
+) -> anyhow::Result<()> {
     let directory = Path::new("bench");
     fs::create_dir_all(directory)?;
     let path = directory.join(format!("{name}.md"));
     let text = format!(
-        "# {title}\n\n{explanation}\n\n{table}\nMade by `cargo xtask bench {name}` on {}.\n",
+        "# {title}\n\n{explanation}\n\n{table}\nMade by `cargo xtask bench {command}` on {}.\n",
         machine().trim_end()
     );
     fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
