@@ -119,5 +119,7 @@ fn stuck(status: &DeploymentStatus) -> Option<(&'static str, String)> {
 
 fn holds<'a>(status: &'a DeploymentStatus, type_: &str, value: &str) -> Option<&'a DeploymentCondition> {
     let conditions = status.conditions.iter().flatten();
-    conditions.into_iter().find(|condition| condition.type_.as_deref() == Some(type_) && condition.status.as_deref() == Some(value))
+    conditions.into_iter().find(|condition| {
+        condition.type_.as_deref() == Some(type_) && condition.status.as_deref() == Some(value)
+    })
 }

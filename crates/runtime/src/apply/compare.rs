@@ -52,6 +52,8 @@ impl Comparison {
         match (wanted, live) {
             // The API server drops what is empty.
             (wanted, None | Some(Value::Null)) if is_empty(wanted) => {}
+            // In a list it does not say what each item is.
+            (_, None) if self.path.len() == 1 && ["apiVersion", "kind"].contains(&field) => {}
             (Value::Object(wanted), Some(Value::Object(live))) => self.objects(wanted, live),
             (Value::Array(wanted), Some(Value::Array(live))) => self.lists(field, wanted, live),
             (wanted, Some(live)) if self.scalars(wanted, live) => {}
@@ -211,6 +213,13 @@ mod tests {
             "status": {},
         });
         assert_eq!(told(&wanted, &live), None);
+    }
+
+    #[test]
+    fn an_item_of_a_list_need_not_say_what_it_is() {
+        let wanted = json!({"apiVersion": "v1", "kind": "Service", "spec": {"kind": "a"}});
+        assert_eq!(told(&wanted, &json!({"spec": {"kind": "a"}})), None);
+        assert_eq!(told(&wanted, &json!({"spec": {}})).unwrap(), "spec.kind is missing");
     }
 
     #[test]

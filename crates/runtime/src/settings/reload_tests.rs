@@ -29,7 +29,7 @@ fn what_may_change_is_taken_over_and_the_rest_is_named() {
     let changed = look(&mut following, text).unwrap().unwrap();
     assert_eq!(changed.live.log_level, "debug");
     assert!((changed.live.api_qps - 5.0).abs() < 1e-9);
-    assert_eq!(changed.live.api_burst, 100);
+    assert_eq!(changed.live.api_burst, 400);
     assert_eq!(changed.live.extra.registries, ["gcr.io"]);
     assert_eq!(changed.restart, ["adminAddress"]);
     assert!(look(&mut following, text).unwrap().is_none(), "the same text changes nothing");
