@@ -18,6 +18,7 @@ mod error;
 mod injection;
 mod observer;
 mod patch;
+mod problems;
 mod registration;
 mod review;
 mod rules;

@@ -137,8 +137,8 @@ impl WebhookSet {
 
     /// Webhook names are domain names of three parts or more; the group is the author's own domain.
     fn webhook_name(&self, what: &str, name: &str) -> String {
-        let group = self.registrations.iter().map(|registration| registration.rules.group.as_str());
-        let group = group.filter(|group| group.contains('.')).next().unwrap_or("slipway.dev");
+        let mut groups = self.registrations.iter().map(|registration| registration.rules.group.as_str());
+        let group = groups.find(|group| group.contains('.')).unwrap_or("slipway.dev");
         format!("{what}.{}.{group}", name.replace('.', "-"))
     }
 }
