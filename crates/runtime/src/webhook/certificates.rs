@@ -84,6 +84,8 @@ pub struct Files {
     /// The private key, PEM.
     pub key: PathBuf,
     /// The authority to inject; none where somebody else injects it, as cert-manager's cainjector does.
+    /// API servers see a new authority a moment after the certificate changed, so a file that changes
+    /// its authority should hold the old and the new one for a while.
     pub authority: Option<PathBuf>,
     /// How often to look for new content.
     pub look_every: Duration,

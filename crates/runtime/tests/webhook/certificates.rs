@@ -101,7 +101,7 @@ async fn files_that_are_replaced_are_taken_when_they_fit_together() {
     // The new certificate is there, but its key is not.
     let next = pair();
     std::fs::write(directory.path().join("tls.crt"), &next.certificate).unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    until("the pair to be found unfit", PATIENCE, async || server.problems().pop()).await.unwrap();
     assert_eq!(shown(address, authority.certificate()).await.unwrap(), first);
     assert!(server.ready());
     next.write(directory.path(), "tls").unwrap();
