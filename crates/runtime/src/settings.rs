@@ -177,8 +177,26 @@ impl Given {
         if fixed.admin_address.is_none() {
             fixed.admin_address = self.legacy_port.map(any_address);
         }
-        let flags = fixed.or(self.file.clone());
         let settings = Settings {
+            pod_name: self.pod_name.clone(),
+            pod_namespace: self.pod_namespace.clone(),
+            ..Settings::from(fixed.or(self.file.clone()))
+        };
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::from(Flags::default())
+    }
+}
+
+impl From<Flags> for Settings {
+    /// What is given, and defaults for the rest.
+    fn from(flags: Flags) -> Self {
+        Self {
             config: flags.config,
             admin_address: flags.admin_address.unwrap_or_else(|| any_address(3000)),
             webhook_address: flags.webhook_address.unwrap_or_else(|| any_address(9443)),
@@ -205,11 +223,9 @@ impl Given {
             ca_secret: flags.ca_secret,
             install_crds: flags.install_crds.unwrap_or_default(),
             serve_events: flags.serve_events.is_some_and(|switch| switch.0),
-            pod_name: self.pod_name.clone(),
-            pod_namespace: self.pod_namespace.clone(),
-        };
-        settings.check()?;
-        Ok(settings)
+            pod_name: None,
+            pod_namespace: None,
+        }
     }
 }
 

@@ -160,25 +160,31 @@ fn unknown_keys_stop_the_start_with_their_place_and_what_was_meant() {
 #[test]
 fn wrong_values_stop_the_start_with_their_place_and_what_is_expected() {
     for (file, expected) in [
-        ("\napiQps: fast\n", "line 2: apiQps: expected f64, found \"fast\""),
+        ("\napiQps: fast\n", "line 2: apiQps: expected a number, found \"fast\""),
         ("drain: 10\n", "line 1: drain: expected a time such as 30s, 10m or 1h30m, found 10"),
         ("drain: soon\n", "line 1: drain: expected a time such as 30s, 10m or 1h30m, found \"soon\""),
-        ("webhooks: sometimes\n", "line 1: webhooks: expected a boolean, found \"sometimes\""),
+        ("webhooks: sometimes\n", "line 1: webhooks: expected true or false, found \"sometimes\""),
         ("logFormat: xml\n", "line 1: logFormat: expected one of json, pretty, found \"xml\""),
-        ("adminAddress: 3000\n", "line 1: adminAddress: expected socket address, found 3000"),
-        ("concurrency: -1\n", "line 1: concurrency: expected usize, found -1"),
+        (
+            "adminAddress: 3000\n",
+            "line 1: adminAddress: expected an address with a port, such as 0.0.0.0:3000, found 3000",
+        ),
+        ("concurrency: -1\n", "line 1: concurrency: expected a whole number that is not negative, found -1"),
         (
             "policy:\n  allowedRegistries:\n  - gcr.io\n  - 7\n",
-            "line 4: policy.allowedRegistries[1]: expected a string, found 7",
+            "line 4: policy.allowedRegistries[1]: expected text, found 7",
         ),
-        ("policy:\n  limits:\n    cpu: many\n", "line 3: policy.limits.cpu: expected u32, found \"many\""),
+        (
+            "policy:\n  limits:\n    cpu: many\n",
+            "line 3: policy.limits.cpu: expected a whole number that is not negative, found \"many\"",
+        ),
         (
             "policy:\n  mode: loose\n",
             "line 2: policy.mode: expected one of strict, lenient, custom, found \"loose\"",
         ),
         (
             "policy:\n  mode:\n    custom:\n      score: x\n",
-            "line 4: policy.mode.custom.score: expected u32, found \"x\"",
+            "line 4: policy.mode.custom.score: expected a whole number that is not negative, found \"x\"",
         ),
         ("policy: 3\n", "line 1: policy: expected keys with values, found 3"),
     ] {
