@@ -11,13 +11,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use serde::Deserialize;
 use slipway_runtime::settings::{
     Certificates, Flags, InstallCrds, Loaded, LogFormat, Settings, SettingsError, Watcher,
 };
 use slipway_testkit::{scratch, until};
 
+/// Runs Applications.
 #[derive(Debug, Parser)]
 struct Cli {
     #[command(flatten)]
@@ -133,6 +134,16 @@ fn switches_can_be_given_and_taken_back() {
 }
 
 #[test]
+fn the_help_is_the_operators_own() {
+    let command = Cli::command();
+    assert_eq!(command.get_about().unwrap().to_string(), "Runs Applications");
+    let error = Cli::try_parse_from(["operator", "--admin-address", "3000"]).unwrap_err().to_string();
+    let expected = "invalid value '3000' for '--admin-address <ADDRESS>': expected an address with a port, such as \
+                    0.0.0.0:3000";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
 fn the_old_variable_names_a_port_only() {
     let address = |environment: &[(&str, &str)], file: Option<&str>| {
         load(&[], environment, file).unwrap().settings.admin_address.to_string()
@@ -196,10 +207,17 @@ fn wrong_values_stop_the_start_with_their_place_and_what_is_expected() {
 fn a_file_that_is_no_yaml_is_refused_with_its_line() {
     let error = refused("logLevel: info\npolicy: [a\n");
     assert!(error.starts_with("the configuration file operator.yaml, line "), "{error}");
-    assert!(error.contains("this is not YAML: "), "{error}");
+    assert!(error.contains("this cannot be read: "), "{error}");
+    for (file, expected) in [
+        ("logLevel: info\nlogLevel: debug\n", "line 2: this cannot be read: duplicate mapping key: logLevel"),
+        ("a: b: c\n", "line 1: this cannot be read: mapping values are not allowed in this context"),
+        ("logLevel: info\n---\ndrain: 1s\n", "line 3: this cannot be read: multiple YAML documents detected"),
+    ] {
+        assert_eq!(refused(file), format!("the configuration file operator.yaml, {expected}"));
+    }
     assert_eq!(
         refused("- a\n"),
-        "the configuration file operator.yaml, line 1: this is not YAML: expected keys with values, such as \
+        "the configuration file operator.yaml, line 1: this cannot be read: expected keys with values, such as \
          `logLevel: debug`"
     );
     assert!(load(&[], &[], Some("# nothing yet\n")).is_ok());

@@ -75,6 +75,7 @@ fn wanted(expected: &dyn de::Expected) -> String {
         "socket address" => "an address with a port, such as 0.0.0.0:3000",
         "a sequence" => "a list",
         "a map" => "keys with values",
+        "unit" => "nothing",
         _ => return expected,
     };
     words.to_owned()
