@@ -34,6 +34,7 @@ impl Preset {
                 "enum-value-added" | "enum-lifted" => Some(Action::Safe),
                 // Without effect on the API server, so a matter of taste upstream.
                 "misplaced-size-floor" => Some(Action::Risky),
+                "required-with-default" => Some(Action::Safe),
                 _ => None,
             },
         }

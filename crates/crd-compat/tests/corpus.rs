@@ -33,21 +33,11 @@ fn sorted(path: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// Cases whose expectation contradicts the decisions and what an API server does, and why.
-const DISPUTED: [(&str, &str); 1] = [(
-    "crdify-requiredfieldadded",
-    "the field that becomes required has a default, which the API server fills in: decision 4 calls that safe",
-)];
-
 #[test]
 fn every_case_gets_the_verdict_it_is_held_to_deserve() {
     let Some(cases) = corpus("crd") else { return };
     let mut wrong = Vec::new();
     for case in sorted(&cases) {
-        if let Some((name, why)) = DISPUTED.iter().find(|(name, _)| case.ends_with(name)) {
-            println!("skipped: {name}: {why}");
-            continue;
-        }
         let expect = fs::read_to_string(case.join("expect.json")).expect("an expectation");
         let expect: Value = serde_json::from_str(&expect).expect("JSON");
         let report =

@@ -341,6 +341,15 @@ impl<'a> Walk<'a> {
                 .probe(Probe::Absent);
             let default = new.step(Step::Field(name)).and_then(|field| field.default().cloned());
             let draft = match default {
+                Some(default) if self.mode == Mode::Structure && old.step(Step::Field(name)).is_some() => {
+                    Draft::new(&rules::REQUIRED_WITH_DEFAULT, "is now required")
+                        .values(Some(Value::Bool(false)), Some(Value::Bool(true)))
+                        .follows(format!(
+                            "the API server fills in {default} and refuses nothing; what checks manifests \
+                             without it refuses those that leave the field out"
+                        ))
+                        .effect(Effect::None)
+                }
                 Some(default) if self.mode == Mode::Structure => {
                     draft.harmless(format!("objects without it are filled in with {default}"))
                 }

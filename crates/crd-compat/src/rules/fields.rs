@@ -16,6 +16,7 @@ pub(super) static RULES: &[&Rule] = &[
     &EMBEDDED_RESOURCE_ADDED,
     &EMBEDDED_RESOURCE_REMOVED,
     &REQUIRED_ADDED,
+    &REQUIRED_WITH_DEFAULT,
     &REQUIRED_REMOVED,
     &TYPE_CHANGED,
     &TYPE_WIDENED,
@@ -176,6 +177,19 @@ pub(crate) static REQUIRED_ADDED: Rule = Rule {
     example: Example::Spec {
         old: "properties:\n  size: {type: integer}",
         new: "properties:\n  size: {type: integer}\nrequired: [size]",
+    },
+};
+
+pub(crate) static REQUIRED_WITH_DEFAULT: Rule = Rule {
+    id: "required-with-default",
+    title: "A field that has a default is required now",
+    meaning: "Manifests could leave the field out. An API server still takes those and fills the default in, but the schema says that they are incomplete.",
+    matters: "Whatever checks manifests by the schema alone, such as kubeconform, editors and pipelines, fills in no defaults and refuses them; generated clients make the field mandatory.",
+    remedy: "Leave it optional: with a default it is always there. Where nothing but API servers reads the schema, lower this finding by policy.",
+    severity: Severity::Breaking,
+    example: Example::Spec {
+        old: "properties:\n  mode: {type: string, default: Managed}",
+        new: "properties:\n  mode: {type: string, default: Managed}\nrequired: [mode]",
     },
 };
 

@@ -1,0 +1,345 @@
+//! Runs a controller: opens its queue while this process leads, and takes turns.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
+use kube::core::ApiResource;
+use serde_json::{Value, json};
+use tracing::Instrument;
+
+use super::context::reference;
+use super::{Outcome, Planned, failure, status};
+use crate::apply::{Applier, Parent, Part, Requests};
+use crate::cache::{Held, ObjectKey, Store};
+use crate::client::in_term;
+use crate::error::{Category, Error};
+use crate::events::{EventLog, InvolvedObject, Note, Record, Recorder, Severity};
+use crate::leader::Leadership;
+use crate::metrics::{Metrics, ReconcileResult};
+use crate::queue::{Done, Trigger};
+
+/// What a controller works with.
+pub(crate) struct Surroundings {
+    pub(crate) controller: String,
+    pub(crate) client: Client,
+    pub(crate) requests: Requests,
+    pub(crate) applier: Applier,
+    pub(crate) stores: HashMap<(String, String), Arc<Store>>,
+    pub(crate) recorder: Recorder,
+    /// Only where somebody can read it.
+    pub(crate) log: Option<EventLog>,
+    pub(crate) metrics: Metrics,
+}
+
+impl Surroundings {
+    /// What is known of a kind.
+    pub(crate) fn store(&self, api: &ApiResource) -> Option<&Arc<Store>> {
+        self.stores.get(&(api.group.clone(), api.kind.clone()))
+    }
+
+    /// Tells something about an object, in the cluster and in the log of this process.
+    pub(crate) fn tell(&self, regarding: &ObjectReference, note: Note) {
+        if let Some(log) = &self.log {
+            log.record(record(regarding, &note, &self.controller));
+        }
+        self.recorder.publish(regarding, note);
+    }
+}
+
+/// A controller at work.
+pub(crate) struct Engine {
+    pub(crate) plan: Planned,
+    pub(crate) around: Arc<Surroundings>,
+    pub(crate) leadership: Leadership,
+    pub(crate) concurrency: usize,
+    pub(crate) resync: Duration,
+    pub(crate) waiting: Mutex<HashMap<ObjectKey, Instant>>,
+}
+
+impl Engine {
+    /// Works until the queue is closed. Dropping the future leaves turns unfinished.
+    pub(crate) async fn run(self: Arc<Self>) {
+        let mut workers = tokio::task::JoinSet::new();
+        for _ in 0..self.concurrency {
+            let engine = Arc::clone(&self);
+            workers.spawn(async move { engine.work().await });
+        }
+        tokio::select! {
+            () = self.conduct() => {}
+            () = async { while workers.join_next().await.is_some() {} } => {}
+        }
+    }
+
+    /// Opens the queue while this process leads and everything is known.
+    async fn conduct(&self) {
+        let name = &self.plan.name;
+        loop {
+            let term = self.leadership.acquired().await;
+            for informer in self.plan.informers() {
+                tokio::select! {
+                    () = informer.synced() => {}
+                    () = self.leadership.lost(term) => {}
+                }
+            }
+            if self.leadership.leading() != Some(term) {
+                continue;
+            }
+            self.plan.queue.open();
+            self.everything();
+            tracing::info!(controller = name, objects = self.plan.primary.store().len(), "reconciling");
+            loop {
+                tokio::select! {
+                    () = self.leadership.lost(term) => break,
+                    () = tokio::time::sleep(self.resync) => self.everything(),
+                }
+            }
+            self.plan.queue.shut();
+            tracing::info!(controller = name, "not leading any more, reconciling stopped");
+        }
+    }
+
+    fn everything(&self) {
+        for key in self.plan.primary.store().keys() {
+            self.plan.queue.add(&key, Trigger::Resync);
+        }
+    }
+
+    async fn work(&self) {
+        while let Some(key) = self.plan.queue.next().await {
+            let done = match self.leadership.leading() {
+                Some(term) => in_term(term, self.turn(&key)).await,
+                None => Done::Dropped,
+            };
+            self.plan.queue.done(&key, done);
+        }
+    }
+
+    /// One turn of one object.
+    async fn turn(&self, key: &ObjectKey) -> Done {
+        let Some(held) = self.plan.primary.store().get(key) else { return Done::Settled };
+        let started = Instant::now();
+        let span = tracing::info_span!(
+            "reconcile",
+            controller = self.plan.name,
+            kind = self.plan.api.kind,
+            object = %key,
+            generation = held.meta().generation,
+        );
+        async {
+            let limit = self.plan.options.timeout;
+            let result = match tokio::time::timeout(limit, self.attempt(Arc::clone(&held))).await {
+                Ok(result) => result,
+                Err(_) => Err(Error::transient(format!("the turn took longer than {} s", limit.as_secs()))
+                    .reason("TimedOut")),
+            };
+            let (done, told) = match result {
+                Ok(done) => (
+                    done,
+                    if matches!(done, Done::After(_)) {
+                        ReconcileResult::Requeue
+                    } else {
+                        ReconcileResult::Success
+                    },
+                ),
+                Err(error) => (self.failed(&held, &error).await, told(&error)),
+            };
+            self.around.metrics.reconciled(&self.plan.name, told, started.elapsed());
+            tracing::debug!(?done, elapsed = ?started.elapsed(), "turn taken");
+            done
+        }
+        .instrument(span)
+        .await
+    }
+
+    async fn attempt(&self, held: Arc<Held>) -> Result<Done, Error> {
+        let parent = self.parent(&held);
+        if held.meta().deleting {
+            return self.goodbye(held, parent).await;
+        }
+        let held = self.keep(held).await?;
+        let outcome = self.plan.driver.reconcile(Arc::clone(&held), parent, Arc::clone(&self.around)).await?;
+        let Outcome { status, again_after } = outcome;
+        let mut look = again_after;
+        if let Some(status) = status {
+            let later =
+                self.show(&held.meta().key, &held.meta().uid, held.meta().generation, |_| status).await?;
+            look = [look, later].into_iter().flatten().min();
+        }
+        Ok(look.map_or(Done::Settled, Done::After))
+    }
+
+    fn parent(&self, held: &Held) -> Parent {
+        Parent { api: self.plan.api.clone(), key: held.key().clone(), uid: held.meta().uid.clone() }
+    }
+
+    /// Sees to it that the object does not go before it was cleaned up.
+    async fn keep(&self, held: Arc<Held>) -> Result<Arc<Held>, Error> {
+        let Some(finalizer) = &self.plan.options.finalizer else { return Ok(held) };
+        let meta = held.meta();
+        if meta.finalizers.iter().any(|known| **known == **finalizer) {
+            return Ok(held);
+        }
+        let names: Vec<&str> =
+            meta.finalizers.iter().map(|name| &**name).chain([finalizer.as_str()]).collect();
+        let change = json!({"metadata": {"finalizers": names}});
+        let reply = self.around.requests.merge(&self.plan.api, meta, Part::Main, change).await;
+        let held = reply.map_err(|error| Error::kube(format!("adding the finalizer {finalizer}"), error))?;
+        Ok(self.plan.primary.store().wrote(held))
+    }
+
+    /// Cleans up, then lets the object go.
+    async fn goodbye(&self, held: Arc<Held>, parent: Parent) -> Result<Done, Error> {
+        let Some(finalizer) = &self.plan.options.finalizer else { return Ok(Done::Settled) };
+        if !held.meta().finalizers.iter().any(|known| **known == **finalizer) {
+            return Ok(Done::Settled);
+        }
+        self.plan.driver.cleanup(Arc::clone(&held), parent, Arc::clone(&self.around)).await?;
+        let meta = held.meta();
+        let left: Vec<&str> =
+            meta.finalizers.iter().map(|name| &**name).filter(|name| name != finalizer).collect();
+        let change = json!({"metadata": {"finalizers": left}});
+        match self.around.requests.merge(&self.plan.api, meta, Part::Main, change).await {
+            Ok(held) => {
+                self.plan.primary.store().wrote(held);
+                Ok(Done::Settled)
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Done::Settled),
+            Err(error) => Err(Error::kube(format!("removing the finalizer {finalizer}"), error)),
+        }
+    }
+
+    /// Writes a status, if it says anything new. Where the news are counts and wording only, they wait for
+    /// a moment in which more may come; it says for how long.
+    async fn show(
+        &self,
+        key: &ObjectKey,
+        uid: &str,
+        generation: i64,
+        make: impl FnOnce(Option<&Value>) -> Value,
+    ) -> Result<Option<Duration>, Error> {
+        // The object as it is now: a write of this turn may have made it newer.
+        let Some(held) = self.plan.primary.store().get(key).filter(|held| &*held.meta().uid == uid) else {
+            return Ok(None);
+        };
+        let object: Value = held
+            .decode()
+            .map_err(|error| Error::transient("reading the object's status").caused_by(error))?;
+        let old = object.get("status").filter(|status| status.is_object());
+        let new = status::settled(old, make(old), generation, jiff::Timestamp::now());
+        let Some(change) = status::change(old, &new) else {
+            self.patience(|waiting| waiting.remove(key));
+            return Ok(None);
+        };
+        if status::is_wording(old, &new) {
+            let pace = self.plan.options.status_pace;
+            let since = self.patience(|waiting| *waiting.entry(key.clone()).or_insert_with(Instant::now));
+            let left = pace.saturating_sub(since.elapsed());
+            if !left.is_zero() {
+                return Ok(Some(left));
+            }
+        }
+        self.patience(|waiting| waiting.remove(key));
+        match self.around.requests.merge(&self.plan.api, held.meta(), Part::Status, change).await {
+            Ok(held) => {
+                self.plan.primary.store().wrote(held);
+                Ok(None)
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(Error::kube("writing the status", error)),
+        }
+    }
+
+    /// Since when the status of an object waits to be written.
+    fn patience<T>(&self, ask: impl FnOnce(&mut HashMap<ObjectKey, Instant>) -> T) -> T {
+        ask(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn failed(&self, held: &Arc<Held>, error: &Error) -> Done {
+        let category = error.category();
+        if category == Category::NotLeader {
+            tracing::debug!("the turn ended: another process leads");
+            return Done::Dropped;
+        }
+        self.around.metrics.error(&self.plan.name, category.as_str());
+        if category == Category::Conflict {
+            tracing::debug!(%error, "trying again on fresh data");
+            return self.refreshed(held.key()).await;
+        }
+        let failures = self.plan.queue.failures(held.key()) + 1;
+        if failure::is_told(error) {
+            let source = std::error::Error::source(error).map(ToString::to_string);
+            tracing::warn!(category = category.as_str(), failures, cause = source, "{error}");
+            self.around.tell(
+                &reference(&self.parent(held)),
+                Note::new(severity(error), error.reason_word(), error.to_string()),
+            );
+            let author = self.plan.driver.on_failure(held, error);
+            let meta = held.meta();
+            let told = self
+                .show(&meta.key, &meta.uid, meta.generation, |old| failure::status(old, error, &author))
+                .await;
+            if let Err(told) = told {
+                tracing::debug!(error = %told, "the failure could not be told in the status");
+            }
+        }
+        if self.plan.options.backoff.is_slow(failures) && failures == self.plan.options.backoff.quick() + 1 {
+            tracing::warn!(failures, "keeps failing; from now on it is tried at the slow pace");
+        }
+        failure::done(error)
+    }
+
+    /// Reads the object afresh, so that the next turn does not judge on what is old.
+    async fn refreshed(&self, key: &ObjectKey) -> Done {
+        let store = self.plan.primary.store();
+        match self.around.requests.get(&self.plan.api, key).await {
+            Ok(Some(object)) => match Held::from_reply(&object) {
+                Ok(held) => {
+                    store.wrote(held);
+                    Done::Again
+                }
+                Err(_) => Done::Failed,
+            },
+            Ok(None) => {
+                store.lost(key);
+                Done::Settled
+            }
+            Err(_) => Done::Failed,
+        }
+    }
+}
+
+fn record(regarding: &ObjectReference, note: &Note, controller: &str) -> Record {
+    Record {
+        kind: note.severity.core_type(),
+        severity: note.severity,
+        reason: note.reason.clone(),
+        message: note.message.clone(),
+        involved_object: InvolvedObject {
+            api_version: regarding.api_version.clone().unwrap_or_default(),
+            kind: regarding.kind.clone().unwrap_or_default(),
+            namespace: regarding.namespace.clone().unwrap_or_default(),
+            name: regarding.name.clone().unwrap_or_default(),
+            uid: regarding.uid.clone(),
+        },
+        component: controller.to_owned(),
+        metadata: std::collections::BTreeMap::new(),
+    }
+}
+
+fn told(error: &Error) -> ReconcileResult {
+    match error.category() {
+        Category::NotReady => ReconcileResult::Requeue,
+        Category::NotLeader => ReconcileResult::Skipped,
+        _ => ReconcileResult::Error,
+    }
+}
+
+fn severity(error: &Error) -> Severity {
+    match error.category() {
+        Category::Permanent | Category::Forbidden => Severity::Error,
+        _ => Severity::Warning,
+    }
+}
