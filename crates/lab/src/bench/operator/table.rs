@@ -123,6 +123,7 @@ fn rows(objects: usize, large: Option<usize>) -> Vec<Row> {
         row("processor time", Seconds, "half", |f| Some(seconds(f.updated.processor))),
         row("writes per object", PerObject, "–", |f| Some(writes(&f.updated))),
         row("conflicts", Count, "0", |f| Some(number(f.updated.tally.conflicts))),
+        row("other refused writes", Count, "0", |f| Some(number(f.updated.tally.refused))),
         row("reconciles per object", PerObject, "–", |f| {
             Some(f.updated.reconciles / number(f.objects as u64))
         }),
