@@ -11,8 +11,11 @@ pub mod error;
 pub mod events;
 pub mod leader;
 pub mod metrics;
+pub mod prelude;
 pub mod queue;
 pub mod runtime;
 pub mod settings;
 pub mod testing;
 pub mod webhook;
+
+pub use slipway_telemetry as telemetry;

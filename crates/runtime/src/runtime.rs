@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 pub(crate) use informers::Informers;
 pub use parts::{RuntimeError, Started};
+pub(crate) use start::surroundings;
 
 use crate::client::{Clients, RateLimit};
 use crate::controller::{AnyController, ControllerSpec};

@@ -110,16 +110,16 @@ impl Engine {
     async fn work(&self) {
         while let Some(key) = self.plan.queue.next().await {
             let done = match self.leadership.leading() {
-                Some(term) => in_term(term, self.turn(&key)).await,
+                Some(term) => in_term(term, self.turn(&key)).await.0,
                 None => Done::Dropped,
             };
             self.plan.queue.done(&key, done);
         }
     }
 
-    /// One turn of one object.
-    async fn turn(&self, key: &ObjectKey) -> Done {
-        let Some(held) = self.plan.primary.store().get(key) else { return Done::Settled };
+    /// One turn of one object: what becomes of it, and why if it failed.
+    pub(crate) async fn turn(&self, key: &ObjectKey) -> (Done, Option<Error>) {
+        let Some(held) = self.plan.primary.store().get(key) else { return (Done::Settled, None) };
         let started = Instant::now();
         let span = tracing::info_span!(
             "reconcile",
@@ -135,20 +135,14 @@ impl Engine {
                 Err(_) => Err(Error::transient(format!("the turn took longer than {} s", limit.as_secs()))
                     .reason("TimedOut")),
             };
-            let (done, told) = match result {
-                Ok(done) => (
-                    done,
-                    if matches!(done, Done::After(_)) {
-                        ReconcileResult::Requeue
-                    } else {
-                        ReconcileResult::Success
-                    },
-                ),
-                Err(error) => (self.failed(&held, &error).await, told(&error)),
+            let (done, told, failure) = match result {
+                Ok(done @ Done::After(_)) => (done, ReconcileResult::Requeue, None),
+                Ok(done) => (done, ReconcileResult::Success, None),
+                Err(error) => (self.failed(&held, &error).await, told(&error), Some(error)),
             };
             self.around.metrics.reconciled(&self.plan.name, told, started.elapsed());
             tracing::debug!(?done, elapsed = ?started.elapsed(), "turn taken");
-            done
+            (done, failure)
         }
         .instrument(span)
         .await

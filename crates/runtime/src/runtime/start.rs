@@ -79,7 +79,7 @@ pub(super) async fn start(mut builder: RuntimeBuilder) -> Result<Started, Runtim
             record_changes(&mut informers, &plan, log);
         }
         let (around, recorder) =
-            surroundings(&plan, &clients, &leadership, &settings, &metrics, log.as_ref());
+            surroundings(&plan, clients.fenced(&leadership), &settings, &metrics, log.as_ref());
         recorders.push(recorder);
         watches.spawn(observers::resources(metrics.clone(), Arc::clone(&plan.primary)));
         engines.push(Arc::new(Engine {
@@ -264,15 +264,14 @@ fn certificates(
     }
 }
 
-fn surroundings(
+/// What a controller works with; it writes with this client.
+pub(crate) fn surroundings(
     plan: &Planned,
-    clients: &Clients,
-    leadership: &Leadership,
+    client: kube::Client,
     settings: &Settings,
     metrics: &Metrics,
     log: Option<&EventLog>,
 ) -> (Surroundings, Recorder) {
-    let client = clients.fenced(leadership);
     let manager = plan.options.manager.clone().unwrap_or_else(|| plan.name.clone());
     let requests = Requests::new(client.clone(), &manager);
     let owned =
