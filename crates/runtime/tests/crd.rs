@@ -17,7 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_runtime::crd::{
-    Conversion, InstallError, Installed, Installer, MultiVersion, Policy, WebhookClient, check, install,
+    Conversion, Crdgen, CrdgenError, InstallError, Installed, Installer, MultiVersion, Policy, WebhookClient,
+    check, install,
 };
 use slipway_testkit::{ControlPlane, until};
 
@@ -405,4 +406,21 @@ fn what_a_definition_must_have_is_checked_before_anybody_is_asked() {
     crd.spec.versions.push(crd.spec.versions[0].clone());
     crd.spec.versions[1].name = "v2".to_owned();
     assert_eq!(check(&crd)[0].to_string(), "spec.versions: v1 and v2 are stored; exactly one must be");
+}
+
+#[test]
+fn definitions_are_written_to_a_file_and_compared_with_it() {
+    let directory = slipway_testkit::scratch("crdgen").unwrap();
+    let path = directory.path().join("widgets.yaml");
+    let write = Crdgen { output: Some(path.clone()), check: false };
+    let compare = Crdgen { check: true, ..write.clone() };
+    assert!(matches!(compare.run(&[widgets()]), Err(CrdgenError::Stale { .. })));
+    write.run(&[widgets(), wider()]).unwrap();
+    compare.run(&[widgets(), wider()]).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let back: Vec<CustomResourceDefinition> = serde_saphyr::from_multiple(&text).unwrap();
+    assert_eq!(back, [widgets(), wider()]);
+    assert!(text.contains("maximum: 255\n"), "{text}");
+    let error = compare.run(&[narrower()]).unwrap_err().to_string();
+    assert!(error.ends_with("widgets.yaml is out of date; write it again without --check"), "{error}");
 }
