@@ -69,12 +69,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: r.Resync}, nil
 }
 
-// addFinalizer goes on in the same pass: a requeue would only cost another one.
+// addFinalizer is for an Application that came past the webhook. It goes on in the same pass: a requeue
+// would only cost another one.
 func (r *Reconciler) addFinalizer(ctx context.Context, app *v1.Application) error {
-	before := app.DeepCopy()
-	if !controllerutil.AddFinalizer(app, finalizer) {
+	if controllerutil.ContainsFinalizer(app, finalizer) {
 		return nil
 	}
+	before := app.DeepCopy()
+	controllerutil.AddFinalizer(app, finalizer)
 	// A merge patch replaces the whole list, so it must not be based on an old one.
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Patch(ctx, app, patch); err != nil {
@@ -184,12 +186,17 @@ func (r *Reconciler) writeStatus(ctx context.Context, app *v1.Application, statu
 	if err := r.Status().Patch(ctx, app, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("writing the status: %w", err))
 	}
-	if before.Status.Phase != status.Phase && status.Phase != v1.Pending {
-		kind := corev1.EventTypeNormal
-		if status.Phase == v1.Failed {
-			kind = corev1.EventTypeWarning
-		}
-		r.Events.Eventf(app, nil, kind, string(status.Phase), "Reconcile", "The application is %s", status.Phase)
-	}
+	r.announce(app, before.Status.Phase)
 	return nil
+}
+
+// announce tells a turn for the worse and the recovery from it; that all goes well is expected.
+func (r *Reconciler) announce(app *v1.Application, before v1.Phase) {
+	switch {
+	case app.Status.Phase == before:
+	case app.Status.Phase == v1.Failed:
+		r.Events.Eventf(app, nil, corev1.EventTypeWarning, "Failed", "Reconcile", "The application failed; see its conditions")
+	case before == v1.Failed && app.Status.Phase == v1.Running:
+		r.Events.Eventf(app, nil, corev1.EventTypeNormal, "Recovered", "Reconcile", "Every pod is ready again")
+	}
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v1 "slipway.dev/bench/controller-runtime/api/v1"
@@ -30,8 +32,16 @@ func setupWebhooks(managers ctrl.Manager) error {
 
 type defaulter struct{}
 
-// Default fills in what the user left out, and marks the object.
-func (defaulter) Default(_ context.Context, app *v1.Application) error {
+// Default fills in what the user left out, and marks the object. A new one gets its finalizer here, which
+// saves the write that would add it later.
+func (defaulter) Default(ctx context.Context, app *v1.Application) error {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return err
+	}
+	if request.Operation == admissionv1.Create {
+		controllerutil.AddFinalizer(app, finalizer)
+	}
 	if app.Spec.Strategy == "" {
 		app.Spec.Strategy = v1.RollingUpdate
 	}

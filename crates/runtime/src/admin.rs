@@ -180,8 +180,9 @@ impl AdminBuilder {
         self
     }
 
-    /// Serves `/events` and `/watch` to those that the API server allows it, asked with this client; guards
-    /// `/debug/queue` the same way.
+    /// Serves `/events` and `/watch` to those that the API server allows it; guards `/debug/queue` the same
+    /// way. The client asks by creating reviews, also on followers: it must not be one that only a leader
+    /// may write with.
     #[must_use]
     pub fn events(mut self, events: EventLog, client: Client) -> Self {
         self.events = Some(events);

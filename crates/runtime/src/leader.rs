@@ -28,7 +28,8 @@
 //! The client given here must not be fenced by the leadership it wins. An identity belongs to one
 //! process at a time. When someone deletes the Lease, its leader makes it anew and other candidates
 //! wait a whole duration for that; one that starts in that very moment knows of no leader and does
-//! not wait.
+//! not wait. The monotonic clock stands still while a whole machine is suspended; what such a leader
+//! sends first when it wakes is stopped by preconditions only.
 
 mod callbacks;
 mod candidacy;

@@ -355,5 +355,4 @@ impl Own {
 type FloatGauge = PlainGauge<f64, AtomicU64>;
 
 #[cfg(test)]
-#[path = "metrics/tests.rs"]
 mod tests;

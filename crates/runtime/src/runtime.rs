@@ -142,7 +142,7 @@ impl RuntimeBuilder {
 
     /// Adds a webhook with rules of its own.
     pub fn webhook(mut self, registration: Registration) -> Self {
-        self.webhooks = self.webhooks.add(registration);
+        self.webhooks = self.webhooks.register(registration);
         self
     }
 

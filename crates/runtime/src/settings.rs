@@ -173,18 +173,30 @@ impl Settings {
 
 impl Given {
     fn resolve(&self) -> Result<Settings, SettingsError> {
-        let settings = self.settings();
-        settings.check()?;
-        Ok(settings)
-    }
-
-    fn settings(&self) -> Settings {
         let mut fixed = self.fixed.clone();
         if fixed.admin_address.is_none() {
             fixed.admin_address = self.legacy_port.map(any_address);
         }
-        let flags = fixed.or(self.file.clone());
-        Settings {
+        let settings = Settings {
+            pod_name: self.pod_name.clone(),
+            pod_namespace: self.pod_namespace.clone(),
+            ..Settings::from(fixed.or(self.file.clone()))
+        };
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::from(Flags::default())
+    }
+}
+
+impl From<Flags> for Settings {
+    /// What is given, and defaults for the rest.
+    fn from(flags: Flags) -> Self {
+        Self {
             config: flags.config,
             admin_address: flags.admin_address.unwrap_or_else(|| any_address(3000)),
             webhook_address: flags.webhook_address.unwrap_or_else(|| any_address(9443)),
@@ -211,16 +223,9 @@ impl Given {
             ca_secret: flags.ca_secret,
             install_crds: flags.install_crds.unwrap_or_default(),
             serve_events: flags.serve_events.is_some_and(|switch| switch.0),
-            pod_name: self.pod_name.clone(),
-            pod_namespace: self.pod_namespace.clone(),
+            pod_name: None,
+            pod_namespace: None,
         }
-    }
-}
-
-impl Default for Settings {
-    /// What an operator does that was told nothing.
-    fn default() -> Self {
-        Given::default().settings()
     }
 }
 

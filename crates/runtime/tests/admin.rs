@@ -15,8 +15,9 @@ use futures::StreamExt;
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::Client;
 use kube::api::{Api, PostParams};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use slipway_runtime::admin::{AdminServer, Health, Leadership, LeaseView, RunningAdmin};
@@ -285,6 +286,26 @@ async fn events_are_shown_to_those_that_the_api_server_allows() {
     assert_eq!(&sent[..], b"data: {\"type\":\"MODIFIED\",\"object\":{\"kind\":\"Application\"}}\n\n");
     admin.stop(SOON).await;
     assert!(stream.next().await.is_none(), "the stream ends with the server");
+}
+
+#[tokio::test]
+async fn an_operator_that_may_not_ask_says_so() {
+    let plane = ControlPlane::start().await.unwrap();
+    let client = plane.client().await.unwrap();
+    let (reader, poor) = (token(&client, "reader").await, token(&client, "poor").await);
+    allow(&client, "reader", &["/events"]).await;
+    let kubeconfig = Kubeconfig::from_yaml(plane.kubeconfig()).unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    config.auth_info = AuthInfo { token: Some(poor.into()), ..AuthInfo::default() };
+    let poor = Client::try_from(config).unwrap();
+    let admin = AdminServer::builder(anywhere()).events(EventLog::new(), poor).start().await.unwrap();
+    let (status, body) = Asking::of(&admin).get("/events", Some(&reader)).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(
+        body["error"],
+        "the API server could not be asked who may see this: the operator may not create tokenreviews"
+    );
+    admin.stop(SOON).await;
 }
 
 #[tokio::test]

@@ -15,7 +15,9 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Config, Resource, ResourceExt};
 use serde_json::json;
-use slipway_runtime::events::{EventType, Note, Recorder, SEVERITY_ANNOTATION, Severity};
+use slipway_runtime::events::{
+    EventLog, EventQuery, EventType, Note, Recorder, SEVERITY_ANNOTATION, Severity,
+};
 use slipway_testkit::{ControlPlane, until};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -48,8 +50,10 @@ async fn repeated_events_become_one_series_with_its_severity() {
     let object = config_map(&client, "default", "web").await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&seen);
+    let log = EventLog::new();
     let recorder = Recorder::builder(client.clone(), "application-controller")
         .instance("application-operator-0")
+        .log(log.clone())
         .observed(Arc::new(move |kind, severity| told.lock().unwrap().push((kind, severity))))
         .start();
     for _ in 0..5 {
@@ -81,6 +85,9 @@ async fn repeated_events_become_one_series_with_its_severity() {
     assert_eq!(seen[0], (EventType::Warning, Severity::Error));
     assert_eq!(seen[6], (EventType::Normal, Severity::Info));
     assert_eq!(recorder.dropped(), 0);
+    let logged = log.query(&EventQuery { name: Some("web".to_owned()), ..EventQuery::default() });
+    assert_eq!(logged.len(), 2);
+    assert_eq!((logged[1].kind, logged[1].count), (EventType::Error, 6));
 }
 
 #[tokio::test]
@@ -114,9 +121,13 @@ async fn events_of_cluster_objects_are_found_in_default() {
     let object = api.get("shop").await.unwrap().object_ref(&());
     let recorder = Recorder::builder(client.clone(), "application-controller").start();
     recorder.publish(&object, Note::new(Severity::Critical, "Quota", "nothing is left"));
-    recorder.stop(SOON).await;
-    let found = events(&client, "default", "Quota").await;
-    assert_eq!(found.len(), 1);
+    // Nobody waits for the end here: what was said is written though the recorder is gone.
+    drop(recorder);
+    let found = until("the event", SOON, || async {
+        Some(events(&client, "default", "Quota").await).filter(|found| found.len() == 1)
+    })
+    .await
+    .unwrap();
     assert_eq!(found[0].annotations()[SEVERITY_ANNOTATION], "Critical");
 }
 
@@ -192,6 +203,25 @@ async fn when_nobody_takes_them_the_oldest_are_dropped_and_nobody_waits() {
     }
     assert_eq!(recorder.dropped(), 8);
     recorder.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_client_that_may_not_write_now_is_not_asked_again() {
+    slipway_testkit::init();
+    let nowhere = Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
+    let asked = Arc::new(Mutex::new(0));
+    let asking = Arc::clone(&asked);
+    let recorder = Recorder::builder(nowhere, "application-controller")
+        .hopeless(move |_| {
+            *asking.lock().unwrap() += 1;
+            true
+        })
+        .start();
+    let object = ObjectReference { uid: Some("u".to_owned()), ..ObjectReference::default() };
+    recorder.publish(&object, Note::info("Created", "a"));
+    recorder.publish(&object, Note::info("Created", "b"));
+    recorder.stop(SOON).await;
+    assert_eq!(*asked.lock().unwrap(), 2, "once for each event");
 }
 
 /// Keeps the warnings that are logged on this thread.

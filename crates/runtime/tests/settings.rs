@@ -11,13 +11,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use serde::Deserialize;
 use slipway_runtime::settings::{
     Certificates, Flags, InstallCrds, Loaded, LogFormat, Settings, SettingsError, Watcher,
 };
 use slipway_testkit::{scratch, until};
 
+/// Runs Applications.
 #[derive(Debug, Parser)]
 struct Cli {
     #[command(flatten)]
@@ -133,6 +134,16 @@ fn switches_can_be_given_and_taken_back() {
 }
 
 #[test]
+fn the_help_is_the_operators_own() {
+    let command = Cli::command();
+    assert_eq!(command.get_about().unwrap().to_string(), "Runs Applications");
+    let error = Cli::try_parse_from(["operator", "--admin-address", "3000"]).unwrap_err().to_string();
+    let expected = "invalid value '3000' for '--admin-address <ADDRESS>': expected an address with a port, such as \
+                    0.0.0.0:3000";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
 fn the_old_variable_names_a_port_only() {
     let address = |environment: &[(&str, &str)], file: Option<&str>| {
         load(&[], environment, file).unwrap().settings.admin_address.to_string()
@@ -160,25 +171,31 @@ fn unknown_keys_stop_the_start_with_their_place_and_what_was_meant() {
 #[test]
 fn wrong_values_stop_the_start_with_their_place_and_what_is_expected() {
     for (file, expected) in [
-        ("\napiQps: fast\n", "line 2: apiQps: expected f64, found \"fast\""),
+        ("\napiQps: fast\n", "line 2: apiQps: expected a number, found \"fast\""),
         ("drain: 10\n", "line 1: drain: expected a time such as 30s, 10m or 1h30m, found 10"),
         ("drain: soon\n", "line 1: drain: expected a time such as 30s, 10m or 1h30m, found \"soon\""),
-        ("webhooks: sometimes\n", "line 1: webhooks: expected a boolean, found \"sometimes\""),
+        ("webhooks: sometimes\n", "line 1: webhooks: expected true or false, found \"sometimes\""),
         ("logFormat: xml\n", "line 1: logFormat: expected one of json, pretty, found \"xml\""),
-        ("adminAddress: 3000\n", "line 1: adminAddress: expected socket address, found 3000"),
-        ("concurrency: -1\n", "line 1: concurrency: expected usize, found -1"),
+        (
+            "adminAddress: 3000\n",
+            "line 1: adminAddress: expected an address with a port, such as 0.0.0.0:3000, found 3000",
+        ),
+        ("concurrency: -1\n", "line 1: concurrency: expected a whole number that is not negative, found -1"),
         (
             "policy:\n  allowedRegistries:\n  - gcr.io\n  - 7\n",
-            "line 4: policy.allowedRegistries[1]: expected a string, found 7",
+            "line 4: policy.allowedRegistries[1]: expected text, found 7",
         ),
-        ("policy:\n  limits:\n    cpu: many\n", "line 3: policy.limits.cpu: expected u32, found \"many\""),
+        (
+            "policy:\n  limits:\n    cpu: many\n",
+            "line 3: policy.limits.cpu: expected a whole number that is not negative, found \"many\"",
+        ),
         (
             "policy:\n  mode: loose\n",
             "line 2: policy.mode: expected one of strict, lenient, custom, found \"loose\"",
         ),
         (
             "policy:\n  mode:\n    custom:\n      score: x\n",
-            "line 4: policy.mode.custom.score: expected u32, found \"x\"",
+            "line 4: policy.mode.custom.score: expected a whole number that is not negative, found \"x\"",
         ),
         ("policy: 3\n", "line 1: policy: expected keys with values, found 3"),
     ] {
@@ -190,10 +207,17 @@ fn wrong_values_stop_the_start_with_their_place_and_what_is_expected() {
 fn a_file_that_is_no_yaml_is_refused_with_its_line() {
     let error = refused("logLevel: info\npolicy: [a\n");
     assert!(error.starts_with("the configuration file operator.yaml, line "), "{error}");
-    assert!(error.contains("this is not YAML: "), "{error}");
+    assert!(error.contains("this cannot be read: "), "{error}");
+    for (file, expected) in [
+        ("logLevel: info\nlogLevel: debug\n", "line 2: this cannot be read: duplicate mapping key: logLevel"),
+        ("a: b: c\n", "line 1: this cannot be read: mapping values are not allowed in this context"),
+        ("logLevel: info\n---\ndrain: 1s\n", "line 3: this cannot be read: multiple YAML documents detected"),
+    ] {
+        assert_eq!(refused(file), format!("the configuration file operator.yaml, {expected}"));
+    }
     assert_eq!(
         refused("- a\n"),
-        "the configuration file operator.yaml, line 1: this is not YAML: expected keys with values, such as \
+        "the configuration file operator.yaml, line 1: this cannot be read: expected keys with values, such as \
          `logLevel: debug`"
     );
     assert!(load(&[], &[], Some("# nothing yet\n")).is_ok());

@@ -38,6 +38,7 @@ pub use control_plane::{ControlPlane, Fleet};
 pub use image::Image;
 pub use part::{Part, PartBuilder};
 pub use real_cluster::RealCluster;
+pub use rustix::process::Signal;
 pub use scratch::{Scratch, scratch};
 pub use skip::skipped;
 pub use slipway_programs::{Program, postgres_directory};

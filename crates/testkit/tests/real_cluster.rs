@@ -34,7 +34,7 @@ use tokio::spawn;
 use remains::{Trace, host_directories, host_settings};
 use room::{IMAGE, Room, possible, probe_image};
 
-const SOON: Duration = Duration::from_mins(1);
+const SOON: Duration = Duration::from_mins(3);
 
 #[tokio::test]
 async fn a_pod_of_our_image_answers_through_its_service_and_its_dns_name() {

@@ -82,8 +82,8 @@ fn explanation(objects: usize) -> String {
     format!(
         "{objects} Applications of two replicas, with configuration and resources, created at once, then given another \
          image, left alone, and deleted; on a fresh control plane each, with ten kwok nodes and an etcd of its own. Both \
-         operators run as a process beside it, work on eight objects at once, hold a Lease, and serve both webhooks with \
-         the same certificate. Requests are counted in the API server's audit log for the operator's own account; Leases \
+         operators run as a process beside it, work on eight objects at once, do not slow themselves down, hold a Lease, \
+         and serve both webhooks with the same certificate. Requests are counted in the API server's audit log for the operator's own account; Leases \
          and Events are not among the writes, refused writes are. An Application counts as Ready when its own status and \
          its Deployment's say so to a watch of the measurement. Processor time and memory are from /proc, processor time \
          up to the operator's last write. Reconcile percentiles are estimated from each operator's own histogram, webhook \

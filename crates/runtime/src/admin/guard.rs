@@ -181,7 +181,23 @@ fn bearer(authorization: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::bearer;
+    use kube::Config;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_holds_for_ten_seconds() {
+        slipway_testkit::init();
+        let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+        let guard = Guard::new(Client::try_from(config).unwrap());
+        let key: Key = ([0; 32], "/events".to_owned());
+        guard.keep(key.clone(), Ok(()));
+        tokio::time::advance(Duration::from_secs(9)).await;
+        assert_eq!(guard.known(&key), Some(Ok(())));
+        assert_eq!(guard.known(&([0; 32], "/watch".to_owned())), None);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(guard.known(&key), None);
+    }
 
     #[test]
     fn only_bearer_tokens_are_taken() {

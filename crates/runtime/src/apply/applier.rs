@@ -217,29 +217,18 @@ impl Applier {
         }
 
         let mut version = meta.version.to_string();
-        if wanted_note.created && !same_wish {
-            // The API server keeps what the creation set unless its books say that it was applied.
-            let read = self.requests.get(&child.api, &child.key).await;
-            let read = read.map_err(|error| Error::kube(format!("reading {}", child.named()), error))?;
-            let Some(whole) = read else { return Err(stale(child)) };
-            if managers::holds_more_than(&whole, self.requests.manager(), &child.wanted)
-                && let Some(change) = managers::as_applied(&whole, self.requests.manager())
-            {
-                let reply = self.requests.json(&child.api, &child.key, &change).await;
-                let held =
-                    reply.map_err(|error| Error::kube(format!("taking over {}", child.named()), error))?;
-                version = held.meta().version.to_string();
-                wanted_note.created = false;
-                store.wrote(held);
-            } else if let Some(read) = whole["metadata"]["resourceVersion"].as_str() {
-                if read != version {
-                    return Err(stale(child));
-                }
-            }
-        }
-
         let mut body = child.wanted.clone();
         note(&mut body, &wanted_note);
+        if wanted_note.created
+            && !same_wish
+            && let Some(held) = self.take_over(child, &body, &version).await?
+        {
+            version = held.meta().version.to_string();
+            wanted_note.created = false;
+            note(&mut body, &wanted_note);
+            store.wrote(held);
+        }
+
         body["metadata"]["uid"] = Value::from(&*meta.uid);
         body["metadata"]["resourceVersion"] = Value::from(version);
         let mut by = Vec::new();
@@ -260,6 +249,27 @@ impl Applier {
             applied.updated.push(child.named());
         }
         Ok(())
+    }
+
+    /// Has the API server book what the creation set as applied, if there is something in it that is not
+    /// wanted any more and would stay otherwise.
+    async fn take_over(&self, child: &Child, body: &Value, version: &str) -> Result<Option<Held>, Error> {
+        let read = self.requests.get(&child.api, &child.key).await;
+        let read = read.map_err(|error| Error::kube(format!("reading {}", child.named()), error))?;
+        let whole = read
+            .filter(|whole| whole["metadata"]["resourceVersion"] == version)
+            .ok_or_else(|| stale(child))?;
+        let manager = self.requests.manager();
+        if !managers::holds_more_than(&whole, manager, body) {
+            return Ok(None);
+        }
+        let Some(change) = managers::as_applied(&whole, manager) else { return Ok(None) };
+        match self.requests.json(&child.api, &child.key, &change).await {
+            Ok(held) => Ok(Some(held)),
+            // The patch tests the version it was made from; this is how a test fails.
+            Err(kube::Error::Api(status)) if status.code == 422 => Err(stale(child)),
+            Err(error) => Err(Error::kube(format!("taking over {}", child.named()), error)),
+        }
     }
 
     /// Reads a child afresh, since what was known of it is old.

@@ -17,7 +17,7 @@ use super::check::Problem;
 pub(super) enum Nulls {
     /// It is allowed, as the derive has it.
     Kept,
-    /// It is not; the field is absent instead.
+    /// The API server takes it out: the field is absent instead.
     Dropped,
 }
 
@@ -57,7 +57,12 @@ fn schema_value(value: &mut Value, nulls: Nulls) {
         }
     }
     for keyword in ["items", "additionalProperties"] {
-        if let Some(inner) = schema.get_mut(keyword).filter(|inner| inner.is_object()) {
+        let Some(inner) = schema.get_mut(keyword) else { continue };
+        // `true` keeps the entries of a map and prunes what is in them.
+        if *inner == Value::Bool(true) {
+            *inner = json!({});
+        }
+        if inner.is_object() {
             any_value(inner);
             schema_value(inner, nulls);
         }
@@ -89,15 +94,12 @@ fn is_null(schema: &Value) -> bool {
         || (schema.get("enum") == Some(&json!([null])) && !null("properties"))
 }
 
-/// An API server judges `null` by `enum` as well, although the field is nullable.
+/// An API server judges `null` by `enum` as well and never finds it there, even if it is listed. A field that
+/// is not nullable has its `null` taken out instead, which is what an `Option` means by it.
 fn nullable_enum(schema: &mut Map<String, Value>) {
-    if schema.get("nullable") != Some(&Value::Bool(true)) {
-        return;
-    }
-    if let Some(Value::Array(values)) = schema.get_mut("enum")
-        && !values.contains(&Value::Null)
-    {
-        values.push(Value::Null);
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+        schema.remove("nullable");
     }
 }
 
@@ -145,9 +147,6 @@ fn drop_nulls(schema: &mut Map<String, Value>) {
         // A required field that is an `Option` has no other way to say that there is nothing.
         let Some(property) = property.as_object_mut().filter(|_| !required.contains(name)) else { continue };
         property.remove("nullable");
-        if let Some(Value::Array(values)) = property.get_mut("enum") {
-            values.retain(|value| !value.is_null());
-        }
     }
 }
 

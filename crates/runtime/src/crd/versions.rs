@@ -132,10 +132,10 @@ impl MultiVersion {
         self
     }
 
-    /// Leaves `null` out of optional fields: a field is absent instead.
+    /// Keeps `null` out of optional fields: the API server takes it out, and the field is absent.
     ///
-    /// The derive allows `null` wherever a field is an `Option`. Types that leave out what is `None` when they
-    /// are written (`skip_serializing_if`) do not need it, and a `null` would stand in the way of a default.
+    /// The derive allows `null` wherever a field is an `Option`, and a `null` that is kept stands in the way
+    /// of a default. Reading an `Option`, the two are the same.
     #[must_use]
     pub fn absent_not_null(mut self) -> MultiVersion {
         self.nulls = Nulls::Dropped;

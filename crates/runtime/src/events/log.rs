@@ -6,11 +6,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::ObjectReference;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::broadcast;
 
-use super::note::{EventType, Severity};
+use super::note::{EventType, Note, Severity};
 use super::query::EventQuery;
 
 /// Events that are kept; beyond it the oldest go.
@@ -35,6 +36,19 @@ pub struct InvolvedObject {
     /// Uid, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
+}
+
+impl From<&ObjectReference> for InvolvedObject {
+    fn from(reference: &ObjectReference) -> Self {
+        let text = |field: &Option<String>| field.clone().unwrap_or_default();
+        Self {
+            api_version: text(&reference.api_version),
+            kind: text(&reference.kind),
+            namespace: text(&reference.namespace),
+            name: text(&reference.name),
+            uid: reference.uid.clone(),
+        }
+    }
 }
 
 /// Who said it.
@@ -237,6 +251,24 @@ impl EventLog {
         format!("evt-{}-{:09x}", now.as_millisecond(), random & 0xf_ffff_ffff)
     }
 
+    /// Keeps what a controller noted of an object.
+    pub fn noted(&self, regarding: &ObjectReference, note: &Note, component: &str) {
+        let kind = match note.severity {
+            Severity::Info => EventType::Normal,
+            Severity::Warning => EventType::Warning,
+            Severity::Error | Severity::Critical => EventType::Error,
+        };
+        self.record(Record {
+            kind,
+            severity: note.severity,
+            reason: note.reason.clone(),
+            message: note.message.clone(),
+            involved_object: InvolvedObject::from(regarding),
+            component: component.to_owned(),
+            metadata: BTreeMap::new(),
+        });
+    }
+
     /// A watch saw a change of an object. `failed` says that its phase is Failed; the object is only made
     /// when someone listens.
     pub fn observed(
@@ -304,5 +336,4 @@ impl EventLog {
 }
 
 #[cfg(test)]
-#[path = "log_tests.rs"]
 mod tests;

@@ -8,16 +8,20 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::Client;
+use kube::{Client, Error};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use super::log::EventLog;
 use super::note::{EventType, Note, Severity};
 use super::series::Occurrence;
 use super::writer::{Reporter, Writer};
 
 /// Told of each event that is recorded, for metrics.
 pub type Observed = Arc<dyn Fn(EventType, Severity) + Send + Sync>;
+
+/// Whether an error makes another try senseless.
+pub(super) type Hopeless = Arc<dyn Fn(&Error) -> bool + Send + Sync>;
 
 /// How many events may wait for the API server.
 const WAITING: usize = 1024;
@@ -29,8 +33,22 @@ const WAITING: usize = 1024;
 #[derive(Clone)]
 pub struct Recorder {
     shared: Arc<Waiting>,
+    controller: Arc<str>,
     observed: Option<Observed>,
-    task: Arc<Mutex<Option<JoinHandle<()>>>>,
+    log: Option<EventLog>,
+    running: Arc<Running>,
+}
+
+/// The writing task; it writes what waits and ends when the last recorder is gone.
+struct Running {
+    waiting: Arc<Waiting>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.waiting.end();
+    }
 }
 
 impl fmt::Debug for Recorder {
@@ -52,6 +70,11 @@ impl Waiting {
     pub(super) fn next(&self) -> Option<Occurrence> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
+
+    fn end(&self) {
+        self.ending.store(true, Ordering::Release);
+        self.changed.notify_one();
+    }
 }
 
 /// How a recorder is wanted.
@@ -59,6 +82,8 @@ pub struct RecorderBuilder {
     client: Client,
     reporter: Reporter,
     observed: Option<Observed>,
+    log: Option<EventLog>,
+    hopeless: Option<Hopeless>,
     capacity: usize,
 }
 
@@ -83,6 +108,20 @@ impl RecorderBuilder {
         self
     }
 
+    /// Keeps each event in this log too.
+    #[must_use]
+    pub fn log(mut self, log: EventLog) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// Errors after which another try makes no sense, such as those of a client that may not write now.
+    #[must_use]
+    pub fn hopeless(mut self, hopeless: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
+        self.hopeless = Some(Arc::new(hopeless));
+        self
+    }
+
     /// How many events may wait; beyond it the oldest is dropped.
     #[must_use]
     pub fn capacity(mut self, events: usize) -> Self {
@@ -99,9 +138,11 @@ impl RecorderBuilder {
             changed: Notify::new(),
             ending: AtomicBool::new(false),
         });
-        let writer = Writer::new(self.client, self.reporter, Arc::clone(&shared));
-        let task = tokio::spawn(writer.run());
-        Recorder { shared, observed: self.observed, task: Arc::new(Mutex::new(Some(task))) }
+        let controller = Arc::from(self.reporter.controller.as_str());
+        let writer = Writer::new(self.client, self.reporter, self.hopeless, Arc::clone(&shared));
+        let task = Mutex::new(Some(tokio::spawn(writer.run())));
+        let running = Arc::new(Running { waiting: Arc::clone(&shared), task });
+        Recorder { shared, controller, observed: self.observed, log: self.log, running }
     }
 }
 
@@ -113,6 +154,8 @@ impl Recorder {
             client,
             reporter: Reporter { instance: controller.clone(), controller },
             observed: None,
+            log: None,
+            hopeless: None,
             capacity: WAITING,
         }
     }
@@ -122,6 +165,9 @@ impl Recorder {
         let note = note.fitted();
         if let Some(observed) = &self.observed {
             observed(note.severity.core_type(), note.severity);
+        }
+        if let Some(log) = &self.log {
+            log.noted(regarding, &note, &self.controller);
         }
         let event = Occurrence { regarding: regarding.clone(), note, at: Timestamp::now() };
         {
@@ -143,9 +189,8 @@ impl Recorder {
     /// Writes what waits and the last counts, for at most so long, and ends. What is published
     /// afterwards is not written.
     pub async fn stop(&self, deadline: Duration) {
-        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.shared.ending.store(true, Ordering::Release);
-        self.shared.changed.notify_one();
+        let task = self.running.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.shared.end();
         if let Some(mut task) = task
             && tokio::time::timeout(deadline, &mut task).await.is_err()
         {

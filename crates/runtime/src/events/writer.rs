@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::note::SEVERITY_ANNOTATION;
-use super::recorder::Waiting;
+use super::recorder::{Hopeless, Waiting};
 use super::series::{AllSeries, Occurrence, Write};
 
 /// How long one request may take.
@@ -32,6 +32,7 @@ pub(super) struct Reporter {
 pub(super) struct Writer {
     client: Client,
     reporter: Reporter,
+    hopeless: Option<Hopeless>,
     waiting: Arc<Waiting>,
     series: AllSeries,
     forbidden: HashSet<String>,
@@ -47,10 +48,16 @@ enum Outcome {
 }
 
 impl Writer {
-    pub(super) fn new(client: Client, reporter: Reporter, waiting: Arc<Waiting>) -> Self {
+    pub(super) fn new(
+        client: Client,
+        reporter: Reporter,
+        hopeless: Option<Hopeless>,
+        waiting: Arc<Waiting>,
+    ) -> Self {
         Self {
             client,
             reporter,
+            hopeless,
             waiting,
             series: AllSeries::default(),
             forbidden: HashSet::new(),
@@ -176,6 +183,9 @@ impl Writer {
 
     /// What an error means; none if another try may help.
     fn judge(&mut self, verb: &str, namespace: &str, error: &Error) -> Option<Outcome> {
+        if self.hopeless.as_ref().is_some_and(|hopeless| hopeless(error)) {
+            return Some(Outcome::Dropped);
+        }
         let Error::Api(status) = error else { return None };
         match status.code {
             429 | 500..=599 => None,

@@ -14,9 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Callbacks {
     pub(super) started: Vec<Box<dyn Fn(u64) + Send + Sync>>,
     pub(super) stopped: Vec<Box<dyn Fn() + Send + Sync>>,
-    pub(super) new_leader: Vec<Box<dyn Fn(&str) + Send + Sync>>,
+    pub(super) new_leader: Vec<NewLeader>,
     pub(super) drain: Option<Drain>,
 }
+
+/// Is told who leads.
+pub(super) type NewLeader = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Lets work end before the Lease is given to another group.
 pub(super) type Drain = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;

@@ -162,6 +162,71 @@ fn labels_count_together_in_any_order() {
     assert!(!metrics.render(None).1.contains("stock"));
 }
 
+/// Reads the labels of a series back, as Prometheus would.
+fn labels(series: &str) -> Option<Vec<(String, String)>> {
+    let inner = series.split_once('{')?.1.strip_suffix('}')?;
+    let mut characters = inner.chars().peekable();
+    let mut labels = Vec::new();
+    while characters.peek().is_some() {
+        let mut name = String::new();
+        loop {
+            match characters.next()? {
+                '=' => break,
+                next if next.is_ascii_alphanumeric() || next == '_' => name.push(next),
+                _ => return None,
+            }
+        }
+        let mut value = String::new();
+        (characters.next()? == '"').then_some(())?;
+        loop {
+            match characters.next()? {
+                '"' => break,
+                '\\' => value.push(match characters.next()? {
+                    'n' => '\n',
+                    next @ ('"' | '\\') => next,
+                    _ => return None,
+                }),
+                '\n' => return None,
+                next => value.push(next),
+            }
+        }
+        labels.push((name, value));
+        if let Some(next) = characters.next() {
+            (next == ',').then_some(())?;
+        }
+    }
+    Some(labels)
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_labels_are_given_the_page_can_be_read(
+        given in proptest::collection::vec((".{0,8}", "(?s).{0,12}"), 0..4),
+        help in "(?s).{0,20}",
+    ) {
+        let metrics = Metrics::new();
+        let pairs: Vec<(&str, &str)> =
+            given.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        metrics.counter("orders_total", &help).unwrap().inc(&pairs);
+        metrics.histogram("times", &help, &[1.0]).unwrap().observe(&pairs, 0.5);
+        let page = metrics.render(None).1;
+        let orders: Vec<&str> = page.split('\n').filter(|line| line.starts_with("orders_total")).collect();
+        proptest::prop_assert_eq!(orders.len(), 1);
+        let (series, count) = orders[0].rsplit_once(' ').unwrap();
+        proptest::prop_assert_eq!(count, "1");
+        let wanted: std::collections::BTreeMap<String, String> =
+            pairs.iter().map(|(name, value)| (names::label(name), (*value).to_owned())).collect();
+        if wanted.is_empty() {
+            proptest::prop_assert_eq!(series.trim_end_matches("{}"), "orders_total");
+        } else {
+            let found = labels(series).unwrap();
+            proptest::prop_assert_eq!(found, wanted.into_iter().collect::<Vec<_>>());
+        }
+        let times = page.split('\n').filter(|line| line.starts_with("times_")).count();
+        proptest::prop_assert_eq!(times, 4);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn timers_and_measured_futures_keep_what_they_took() {
     let metrics = Metrics::new();

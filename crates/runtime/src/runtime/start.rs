@@ -285,6 +285,10 @@ pub(crate) fn surroundings(
     if let Some(pod) = &settings.pod_name {
         recorder = recorder.instance(pod.clone());
     }
+    if let Some(log) = log {
+        recorder = recorder.log(log.clone());
+    }
+    let recorder = recorder.hopeless(crate::client::is_not_leader);
     let recorder = recorder.start();
     let stores: HashMap<_, _> = plan
         .informers()

@@ -51,16 +51,34 @@ impl de::Error for DecodeError {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::custom(format_args!("expected {expected}, found {}", said(found)))
+        Self::custom(format_args!("expected {}, found {}", wanted(expected), said(found)))
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::custom(format_args!("expected {expected}, found {}", said(found)))
+        Self::custom(format_args!("expected {}, found {}", wanted(expected), said(found)))
     }
 
     fn missing_field(field: &'static str) -> Self {
         Self::custom(format_args!("{field} is missing"))
     }
+}
+
+/// What is expected, in words of those who write the file.
+fn wanted(expected: &dyn de::Expected) -> String {
+    let expected = expected.to_string();
+    let words = match expected.as_str() {
+        "f32" | "f64" => "a number",
+        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" => "a whole number that is not negative",
+        "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => "a whole number",
+        "a boolean" => "true or false",
+        "a string" | "a borrowed string" => "text",
+        "socket address" => "an address with a port, such as 0.0.0.0:3000",
+        "a sequence" => "a list",
+        "a map" => "keys with values",
+        "unit" => "nothing",
+        _ => return expected,
+    };
+    words.to_owned()
 }
 
 fn said(found: Unexpected<'_>) -> String {

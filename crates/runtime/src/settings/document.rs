@@ -169,9 +169,12 @@ impl<Extra: DeserializeOwned + Default> File<Extra> {
     }
 }
 
-/// The reason without the excerpt and the place, which are said apart.
+/// The reason without the excerpt and the place, which are said apart, and without advice for programmers.
 fn plain(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     let first = text.lines().next().unwrap_or_default();
-    first.strip_prefix("error: ").unwrap_or(first).to_owned()
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    let ends = [" at line ", ", set DuplicateKeyPolicy", "; use from_str_multiple"];
+    let end = ends.iter().filter_map(|end| first.find(end)).min().unwrap_or(first.len());
+    first[..end].to_owned()
 }

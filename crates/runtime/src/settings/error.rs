@@ -38,7 +38,7 @@ pub enum SettingsError {
         source: std::io::Error,
     },
     /// The file is not YAML.
-    #[error("the configuration file {}, line {line}: this is not YAML: {reason}", path.display())]
+    #[error("the configuration file {}, line {line}: this cannot be read: {reason}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,

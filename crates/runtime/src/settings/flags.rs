@@ -21,10 +21,10 @@ pub struct Flags {
     #[serde(skip)]
     pub config: Option<PathBuf>,
     /// Where probes and metrics are served [env: ADMIN_ADDRESS, or PORT alone] [default: 0.0.0.0:3000]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub admin_address: Option<SocketAddr>,
     /// Where webhooks are served [env: WEBHOOK_ADDRESS] [default: 0.0.0.0:9443]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub webhook_address: Option<SocketAddr>,
     /// Whether webhooks are served [env: ENABLE_WEBHOOKS] [default: true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]

@@ -182,5 +182,4 @@ impl Following {
 }
 
 #[cfg(test)]
-#[path = "reload_tests.rs"]
 mod tests;

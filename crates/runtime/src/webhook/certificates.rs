@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 
 use super::error::WebhookError;
 use super::injection::Targets;
+use super::problems::Problems;
 
 pub(crate) use identity::{Identity, Slot};
 pub use rotation::Schedule;
@@ -37,7 +38,7 @@ pub struct Certificates(Source);
 
 #[derive(Debug)]
 enum Source {
-    SelfSigned(SecretStore, SelfSigned),
+    SelfSigned(Box<(SecretStore, SelfSigned)>),
     Files(Files),
     Fixed(Fixed),
 }
@@ -83,6 +84,8 @@ pub struct Files {
     /// The private key, PEM.
     pub key: PathBuf,
     /// The authority to inject; none where somebody else injects it, as cert-manager's cainjector does.
+    /// API servers see a new authority a moment after the certificate changed, so a file that changes
+    /// its authority should hold the old and the new one for a while.
     pub authority: Option<PathBuf>,
     /// How often to look for new content.
     pub look_every: Duration,
@@ -130,7 +133,7 @@ impl Certificates {
             ));
         }
         let store = SecretStore::new(client, &settings.namespace, &settings.secret);
-        Ok(Self(Source::SelfSigned(store, settings)))
+        Ok(Self(Source::SelfSigned(Box::new((store, settings)))))
     }
 
     /// From files, read again whenever they change.
@@ -144,24 +147,37 @@ impl Certificates {
     }
 
     /// Begins to keep the slot filled and the bundle known.
-    pub(crate) fn start(self, targets: Option<&Targets>) -> Result<Living, WebhookError> {
+    pub(crate) fn start(
+        self,
+        targets: Option<&Targets>,
+        problems: &Problems,
+    ) -> Result<Living, WebhookError> {
         let slot = Arc::new(Slot::default());
         let (publish, bundle) = watch::channel(None);
         let (keeper, fresh) = match self.0 {
-            Source::SelfSigned(store, settings) => {
-                let fresh = FreshBundle::Secret(store.clone());
-                let keeper =
-                    self_signed::Keeper::new(store, settings, targets.cloned(), Arc::clone(&slot), publish);
-                (Some(tokio::spawn(keeper.run())), fresh)
+            Source::SelfSigned(both) => {
+                let (store, settings) = *both;
+                let fresh = FreshBundle::Secret(Box::new(store.clone()));
+                let keeper = self_signed::Keeper::new(
+                    store,
+                    settings,
+                    targets.cloned(),
+                    Arc::clone(&slot),
+                    publish,
+                    problems.clone(),
+                );
+                (tokio::spawn(keeper.run()), fresh)
             }
             Source::Files(files) => {
-                let keeper = files::Keeper::new(files, Arc::clone(&slot), publish);
-                (Some(tokio::spawn(keeper.run())), FreshBundle::Held(bundle.clone()))
+                let keeper = files::Keeper::new(files, Arc::clone(&slot), publish, problems.clone());
+                (tokio::spawn(keeper.run()), FreshBundle::Held(bundle.clone()))
             }
             Source::Fixed(fixed) => {
                 slot.fill(Identity::read("the webhook certificate", &fixed.certificate, &fixed.key)?);
                 publish.send_replace(fixed.authority.map(Into::into));
-                (None, FreshBundle::Held(bundle.clone()))
+                // Whoever listens takes a closed channel for the end of the server.
+                let keeper = async move { publish.closed().await };
+                (tokio::spawn(keeper), FreshBundle::Held(bundle.clone()))
             }
         };
         Ok(Living { slot, bundle, fresh, keeper })
@@ -173,14 +189,14 @@ pub(crate) struct Living {
     pub(crate) slot: Arc<Slot>,
     pub(crate) bundle: watch::Receiver<Option<Bundle>>,
     pub(crate) fresh: FreshBundle,
-    pub(crate) keeper: Option<JoinHandle<()>>,
+    pub(crate) keeper: JoinHandle<()>,
 }
 
 /// Gives the bundle as it is now, not as it was when it was last heard of. Whoever writes it must
 /// ask after reading what is to be changed, or a replica that lags could put an old bundle back.
 #[derive(Clone)]
 pub(crate) enum FreshBundle {
-    Secret(SecretStore),
+    Secret(Box<SecretStore>),
     Held(watch::Receiver<Option<Bundle>>),
 }
 

@@ -137,8 +137,8 @@ impl WebhookSet {
 
     /// Webhook names are domain names of three parts or more; the group is the author's own domain.
     fn webhook_name(&self, what: &str, name: &str) -> String {
-        let group = self.registrations.iter().map(|registration| registration.rules.group.as_str());
-        let group = group.filter(|group| group.contains('.')).next().unwrap_or("slipway.dev");
+        let mut groups = self.registrations.iter().map(|registration| registration.rules.group.as_str());
+        let group = groups.find(|group| group.contains('.')).unwrap_or("slipway.dev");
         format!("{what}.{}.{group}", name.replace('.', "-"))
     }
 }
@@ -192,4 +192,68 @@ where
         .await
         .map(|_| ())
         .map_err(|error| WebhookError::kubernetes(format!("could not apply {} {name}", K::kind(&())), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    use serde_json::json;
+
+    use super::*;
+    use crate::webhook::registration::Unchanged;
+    use crate::webhook::{Operation, Registration, Review, Validate, Verdict};
+
+    struct Anything;
+
+    impl<K: Send + Sync> Validate<K> for Anything {
+        async fn validate(&self, _: &Review<K>) -> Verdict {
+            Verdict::new()
+        }
+    }
+
+    #[test]
+    fn one_webhook_stands_for_all_validators_and_each_rule_is_there_once() {
+        let set = WebhookSet::new()
+            .validate::<ConfigMap>("a", Anything)
+            .validate::<ConfigMap>("b", Anything)
+            .register(Registration::validating::<Pod>("c", Anything).operations([Operation::Delete]));
+        let target = Target::Service { namespace: "apps".into(), name: "hooks".into(), port: 443 };
+        let Configurations { validating, mutating } = set.configurations("mine", &target).with_bundle("PEM");
+        assert_eq!(mutating, None);
+        let rule = |resource: &str, operations: &[&str]| {
+            json!({
+                "apiGroups": [""], "apiVersions": ["v1"], "resources": [resource],
+                "operations": operations, "scope": "*",
+            })
+        };
+        assert_eq!(
+            serde_json::to_value(validating.unwrap()).unwrap(),
+            json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+                "metadata": {"name": "mine"},
+                "webhooks": [{
+                    "name": "validate.mine.slipway.dev",
+                    "admissionReviewVersions": ["v1"],
+                    "clientConfig": {
+                        "caBundle": "UEVN",
+                        "service": {"namespace": "apps", "name": "hooks", "port": 443, "path": "/validate"},
+                    },
+                    "failurePolicy": "Fail", "matchPolicy": "Equivalent", "sideEffects": "None",
+                    "timeoutSeconds": 10,
+                    "rules": [rule("configmaps", &["CREATE", "UPDATE"]), rule("pods", &["DELETE"])],
+                }],
+            })
+        );
+    }
+
+    #[test]
+    fn a_url_gets_the_path_of_its_webhook() {
+        let set = WebhookSet::new().mutate::<Pod>("a", Unchanged);
+        let target = Target::Url("https://127.0.0.1:8443/".into());
+        let mutating = set.configurations("mine", &target).mutating.unwrap();
+        let client = &mutating.webhooks.unwrap()[0].client_config;
+        assert_eq!(client.url.as_deref(), Some("https://127.0.0.1:8443/mutate"));
+        let conversion = serde_json::to_value(target.conversion()).unwrap();
+        assert_eq!(conversion["webhook"]["clientConfig"]["url"], "https://127.0.0.1:8443/convert");
+    }
 }

@@ -125,9 +125,9 @@ impl Conversions {
         })
     }
 
-    fn apply(&self, converter: &Converter, object: &Value, version: &str) -> Result<Value, String> {
+    fn apply(&self, convert: &Converter, object: &Value, version: &str) -> Result<Value, String> {
         let mut converted =
-            catch_unwind(AssertUnwindSafe(|| converter(object.clone()))).map_err(|panic| {
+            catch_unwind(AssertUnwindSafe(|| convert(object.clone()))).map_err(|panic| {
                 format!("the conversion to {version} panicked: {}", panic_text(panic.as_ref()))
             })??;
         let kind = object.get("kind").cloned().unwrap_or_else(|| self.kind.clone().into());

@@ -49,12 +49,18 @@ pub enum WebhookError {
 }
 
 impl WebhookError {
-    pub(crate) fn certificate(what: impl Into<String>, reason: impl ToString) -> Self {
-        Self::Certificate { what: what.into(), reason: reason.to_string() }
+    pub(crate) fn certificate(what: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Certificate { what: what.into(), reason: reason.into() }
     }
 
     pub(crate) fn kubernetes(doing: impl Into<String>, source: kube::Error) -> Self {
         Self::Kubernetes { doing: doing.into(), source: Box::new(source) }
+    }
+
+    /// Whether somebody else wrote in between, so that reading again may help.
+    pub(crate) fn outrun(&self) -> bool {
+        // A failed `test` of a JSON Patch is 422, as is an object that is not valid.
+        matches!(self, Self::Kubernetes { source, .. } if matches!(code(source), Some(404 | 409 | 422)))
     }
 }
 
@@ -67,9 +73,15 @@ pub(crate) fn code(error: &kube::Error) -> Option<u16> {
 }
 
 /// An error with its causes, in one line for a log.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
+    // kube shows a refusal with all its fields; its message is what people read.
+    if let Some(WebhookError::Kubernetes { source, .. }) = error.downcast_ref()
+        && let kube::Error::Api(status) = source.as_ref()
+    {
+        return format!("{text}: {}", status.message);
+    }
     while let Some(next) = cause {
         // kube repeats its source in its own words; saying it twice helps nobody.
         let next_text = next.to_string();

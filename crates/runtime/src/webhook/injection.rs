@@ -88,17 +88,20 @@ impl Registered {
         self.api.get_opt(&self.name).await.map_err(|error| self.failed("get", error))
     }
 
-    /// Writes the bundle unless it is there. False when somebody else wrote in between.
-    async fn mend(&self, object: &DynamicObject, bundle: &Bundle) -> Result<bool, WebhookError> {
-        let Some(patch) = mend::patch(self.kind, object, bundle) else { return Ok(true) };
-        match self.api.patch(&self.name, &PatchParams::default(), &Patch::Json::<()>(patch)).await {
-            Ok(_) => {
-                tracing::info!("wrote the webhook authority's bundle into {self}");
-                Ok(true)
-            }
-            Err(error) if matches!(code(&error), Some(404 | 409 | 422)) => Ok(false),
-            Err(error) => Err(self.failed("patch", error)),
-        }
+    /// Whether every place for a bundle in it holds this one.
+    fn carries(&self, object: &DynamicObject, bundle: &Bundle) -> bool {
+        mend::patch(self.kind, object, bundle).is_none()
+    }
+
+    /// Writes the bundle unless it is there.
+    async fn mend(&self, object: &DynamicObject, bundle: &Bundle) -> Result<(), WebhookError> {
+        let Some(patch) = mend::patch(self.kind, object, bundle) else { return Ok(()) };
+        self.api
+            .patch(&self.name, &PatchParams::default(), &Patch::Json::<()>(patch))
+            .await
+            .map_err(|error| self.failed("patch", error))?;
+        tracing::info!("wrote the webhook authority's bundle into {self}");
+        Ok(())
     }
 
     fn failed(&self, verb: &str, error: kube::Error) -> WebhookError {
@@ -131,7 +134,7 @@ impl Targets {
     pub(crate) async fn carry(&self, bundle: &Bundle) -> Result<bool, WebhookError> {
         for registered in &self.0 {
             if let Some(object) = registered.get().await?
-                && mend::patch(registered.kind, &object, bundle).is_some()
+                && !registered.carries(&object, bundle)
             {
                 return Ok(false);
             }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -18,6 +19,7 @@ use super::certificates::{Bundle, Certificates, Slot};
 use super::error::WebhookError;
 use super::injection::{Injection, Keeper, Targets};
 use super::observer::WebhookObserver;
+use super::problems::Problems;
 use super::set::WebhookSet;
 use answer::Answerer;
 use connection::Acceptor;
@@ -119,10 +121,12 @@ impl WebhookServer {
         let address = listener.local_addr().map_err(failed)?;
 
         let targets = injection.as_ref().map(|(client, injection)| Targets::new(client, injection));
-        let living = certificates.start(targets.as_ref())?;
-        let mut tasks: Vec<JoinHandle<()>> = living.keeper.into_iter().collect();
+        let problems = Problems::default();
+        let living = certificates.start(targets.as_ref(), &problems)?;
+        let mut tasks: Vec<JoinHandle<()>> = vec![living.keeper];
         for registered in targets.map(Targets::all).unwrap_or_default() {
-            let keeper = Keeper::new(registered, living.fresh.clone(), living.bundle.clone());
+            let keeper =
+                Keeper::new(registered, living.fresh.clone(), living.bundle.clone(), problems.clone());
             tasks.push(tokio::spawn(keeper.run()));
         }
 
@@ -139,6 +143,7 @@ impl WebhookServer {
             serving,
             stop,
             server,
+            problems,
             tasks,
         })
     }
@@ -152,6 +157,7 @@ pub struct RunningWebhooks {
     serving: Arc<AtomicBool>,
     stop: watch::Sender<bool>,
     server: JoinHandle<()>,
+    problems: Problems,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -168,13 +174,28 @@ impl RunningWebhooks {
 
     /// The same question, to be asked by others.
     pub fn readiness(&self) -> WebhookReadiness {
-        WebhookReadiness { slot: Arc::clone(&self.slot), serving: Arc::clone(&self.serving) }
+        WebhookReadiness {
+            slot: Arc::clone(&self.slot),
+            serving: Arc::clone(&self.serving),
+            problems: self.problems.clone(),
+        }
     }
 
     /// The certificates that API servers shall trust, PEM; none while there are none, or where
     /// somebody else takes care of that.
     pub fn bundle(&self) -> Option<String> {
         self.bundle.borrow().as_deref().map(str::to_owned)
+    }
+
+    /// What does not work right now, in words: a missing permission with the rule to add, a file that
+    /// cannot be read. The rest goes on meanwhile.
+    pub fn problems(&self) -> Vec<String> {
+        self.problems.all()
+    }
+
+    /// When the certificate that is shown ends, if there is one.
+    pub fn certificate_expires(&self) -> Option<Timestamp> {
+        self.slot.get().map(|identity| identity.validity.until)
     }
 
     /// Stops listening, lets requests that are under way finish for so long, and ends.
@@ -195,12 +216,18 @@ impl RunningWebhooks {
 pub struct WebhookReadiness {
     slot: Arc<Slot>,
     serving: Arc<AtomicBool>,
+    problems: Problems,
 }
 
 impl WebhookReadiness {
     /// Whether requests are served with a certificate that is valid now.
     pub fn ready(&self) -> bool {
         self.serving.load(Ordering::Acquire) && self.slot.valid()
+    }
+
+    /// What does not work right now, in words.
+    pub fn problems(&self) -> Vec<String> {
+        self.problems.all()
     }
 }
 

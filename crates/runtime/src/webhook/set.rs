@@ -27,23 +27,23 @@ impl WebhookSet {
 
     /// Validates creations and changes of `K`.
     pub fn validate<K: Reviewed>(self, name: impl Into<String>, validator: impl Validate<K>) -> Self {
-        self.add(Registration::validating(name, validator))
+        self.register(Registration::validating(name, validator))
     }
 
     /// Mutates what is created or changed of `K`. Mutators run in the order they are added, each on
     /// the result of the one before.
     pub fn mutate<K: Reviewed>(self, name: impl Into<String>, mutator: impl Mutate<K>) -> Self {
-        self.add(Registration::mutating(name, mutator))
+        self.register(Registration::mutating(name, mutator))
     }
 
     /// Gives every created `K` a finalizer and changes nothing else.
     pub fn finalizer<K: Reviewed>(self, name: impl Into<String>, finalizer: impl Into<String>) -> Self {
         let registration = Registration::mutating::<K>(name, Unchanged).with_finalizer(finalizer);
-        self.add(registration.operations([super::review::Operation::Create]))
+        self.register(registration.operations([super::review::Operation::Create]))
     }
 
     /// Adds a registration with settings of its own.
-    pub fn add(mut self, registration: Registration) -> Self {
+    pub fn register(mut self, registration: Registration) -> Self {
         self.registrations.push(registration);
         self
     }

@@ -31,6 +31,8 @@ impl std::fmt::Display for Denial {
     }
 }
 
+impl std::error::Error for Denial {}
+
 /// Everything a validator has against a request, and what it only warns of.
 ///
 /// Validators do not stop at the first problem: whoever is refused learns all of them at once.

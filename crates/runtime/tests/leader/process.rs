@@ -1,7 +1,7 @@
 //! A candidate in a process of its own, which tests kill and freeze.
 //!
 //! It is this test binary again, told by its environment to be a candidate. While it leads, it writes
-//! its name into a ConfigMap through a fenced client, again and again, with no precondition: only the
+//! its name into a `ConfigMap` through a fenced client, again and again, with no precondition: only the
 //! fence keeps it from doing so when it does not lead.
 
 use std::time::Duration;
@@ -20,18 +20,32 @@ use super::place::Place;
 
 /// The writes after which it rests, so that a test can freeze it between two writes.
 const WRITES_BEFORE_REST: u32 = 20;
-const REST: Duration = Duration::from_secs(2);
+pub(crate) const REST: Duration = Duration::from_secs(4);
+
+/// A running candidate.
+pub(crate) struct Candidate {
+    pub(crate) part: Part,
+    identity: String,
+}
+
+impl Candidate {
+    /// Who it is in the Lease.
+    pub(crate) fn name(&self) -> &str {
+        &self.identity
+    }
+}
 
 /// Starts a candidate of this name, with this rhythm in milliseconds: duration, deadline, retry.
-pub(crate) fn start(place: &Place, identity: &str, rhythm: [u64; 3]) -> Part {
-    Part::builder(identity, std::env::current_exe().unwrap())
+pub(crate) fn start(place: &Place, identity: &str, rhythm: [u64; 3]) -> Candidate {
+    let part = Part::builder(identity, std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "process::candidate", "--nocapture"])
         .env("CANDIDATE_KUBECONFIG", &place.kubeconfig_file)
         .env("CANDIDATE_LEASE", place.lease)
         .env("CANDIDATE_IDENTITY", identity)
         .env("CANDIDATE_RHYTHM", rhythm.map(|millis| millis.to_string()).join(","))
         .start()
-        .unwrap()
+        .unwrap();
+    Candidate { part, identity: identity.to_owned() }
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ pub(crate) fn set() -> WebhookSet {
     WebhookSet::new()
         .validate::<Boat>("seaworthy", Seaworthy)
         .validate::<Boat>("paint", Paint)
-        .add(Registration::mutating::<Boat>("defaults", Defaults).with_finalizer("example.test/mooring"))
+        .register(Registration::mutating::<Boat>("defaults", Defaults).with_finalizer("example.test/mooring"))
         .convert(conversions)
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
 use slipway_runtime::webhook::{Certificates, Files, Schedule, WebhookOptions, WebhookServer};
 use slipway_testkit::certificates::Authority;
@@ -100,7 +101,7 @@ async fn files_that_are_replaced_are_taken_when_they_fit_together() {
     // The new certificate is there, but its key is not.
     let next = pair();
     std::fs::write(directory.path().join("tls.crt"), &next.certificate).unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    until("the pair to be found unfit", PATIENCE, async || server.problems().pop()).await.unwrap();
     assert_eq!(shown(address, authority.certificate()).await.unwrap(), first);
     assert!(server.ready());
     next.write(directory.path(), "tls").unwrap();
@@ -126,4 +127,35 @@ async fn an_empty_secret_of_a_chart_is_filled() {
     assert_eq!(filled.metadata.labels.unwrap()["chart"], "x");
     // Boats are unknown here, and nobody minds.
     assert!(boats(&client, "v1").create(&PostParams::default(), &boat("v1", "x", &json!({}))).await.is_err());
+}
+
+/// Nobody gave this user any permission.
+async fn stranger(plane: &ControlPlane) -> kube::Client {
+    let kubeconfig = Kubeconfig::from_yaml(plane.kubeconfig()).unwrap();
+    let mut config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    config.auth_info.impersonate = Some("stranger".to_owned());
+    kube::Client::try_from(config).unwrap()
+}
+
+#[tokio::test]
+async fn a_missing_permission_is_named_as_the_rule_to_add() {
+    let plane = ControlPlane::start().await.unwrap();
+    let stranger = replica(&stranger(&plane).await, Schedule::default()).await;
+    let wanted = "add to the operator's Role in namespace default: {apiGroups: [\"\"], resources: [\"secrets\"], \
+                  resourceNames: [\"boats\"], verbs: [\"get\"]}";
+    until("the rule for the Secret", PATIENCE, async || {
+        stranger.problems().iter().any(|problem| problem.contains(wanted)).then_some(())
+    })
+    .await
+    .unwrap();
+    let wanted = "add to the operator's ClusterRole: {apiGroups: [\"apiextensions.k8s.io\"], \
+                  resources: [\"customresourcedefinitions\"], resourceNames: [\"boats.example.test\"], \
+                  verbs: [\"get\", \"list\", \"watch\", \"patch\"]}";
+    until("the rule for the definition", PATIENCE, async || {
+        stranger.problems().iter().any(|problem| problem.contains(wanted)).then_some(())
+    })
+    .await
+    .unwrap();
+    assert!(!stranger.ready());
 }

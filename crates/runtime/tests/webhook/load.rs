@@ -19,8 +19,8 @@ use crate::server::shown;
 
 /// Everything that takes months otherwise.
 const HASTE: Schedule = Schedule {
-    authority: Duration::from_secs(18),
-    leaf: Duration::from_secs(5),
+    authority: Duration::from_secs(20),
+    leaf: Duration::from_secs(6),
     visible_after: Duration::from_secs(2),
     look_every: Duration::from_millis(200),
 };
@@ -93,6 +93,37 @@ async fn register(client: &Client, replicas: &[RunningWebhooks; 2]) {
     })
     .await
     .unwrap();
+}
+
+#[tokio::test]
+async fn a_rotation_that_one_replica_began_is_finished_by_another() {
+    let plane = ControlPlane::start().await.unwrap();
+    let client = plane.client().await.unwrap();
+    let first = replica(&client, HASTE).await;
+    until_ready(&first).await;
+    let before = secret(&client).await.data.unwrap()["ca.crt"].0.clone();
+    until("the next authority", PATIENCE, async || {
+        secret(&client).await.data.unwrap().contains_key("next-ca.crt").then_some(())
+    })
+    .await
+    .unwrap();
+    let next = secret(&client).await.data.unwrap()["next-ca.crt"].0.clone();
+    drop(first);
+
+    let second = replica(&client, HASTE).await;
+    let after = until("the end of the rotation", PATIENCE, async || {
+        let data = secret(&client).await.data.unwrap();
+        (data["ca.crt"].0 != before && data.len() == 2).then_some(data)
+    })
+    .await
+    .unwrap();
+    assert_eq!(after["ca.crt"].0, next);
+    until("the bundle to be the new authority alone", PATIENCE, async || {
+        (second.bundle().unwrap().into_bytes() == next).then_some(())
+    })
+    .await
+    .unwrap();
+    shown(second.local_addr(), &second.bundle().unwrap()).await.unwrap();
 }
 
 /// What a client sees that connects anew with the bundle that is registered now.

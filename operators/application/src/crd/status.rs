@@ -90,7 +90,7 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(status.conditions[0].type_, "Ready");
-        assert_eq!(status.conditions[0].last_transition_time, Time(Timestamp::UNIX_EPOCH));
+        assert_eq!(status.conditions[0].last_transition_time, None);
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Line {
 /// Requests, by what they were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// Changes of objects, by what they were of and how; refused ones included, as the server had the work.
+    /// Changes of objects, by what they were of, how, and whether they were refused: the server had the work anyway.
     pub(super) writes: BTreeMap<String, u64>,
     /// Writes that were refused because the object had changed or was there already (409).
     pub(super) conflicts: u64,
@@ -96,11 +96,17 @@ impl Tally {
             Sort::Event => self.events += 1,
             Sort::Read => self.reads += 1,
             Sort::Write(what) => {
+                let refusal =
+                    line.response_status.as_ref().and_then(|status| status.code).filter(|code| *code >= 400);
+                let what = match refusal {
+                    Some(code) => format!("{what}, refused with {code}"),
+                    None => what,
+                };
                 *self.writes.entry(what).or_default() += 1;
-                match line.response_status.as_ref().and_then(|status| status.code) {
+                match refusal {
                     Some(409) => self.conflicts += 1,
-                    Some(400..) => self.refused += 1,
-                    _ => {}
+                    Some(_) => self.refused += 1,
+                    None => {}
                 }
             }
         }
@@ -230,6 +236,7 @@ mod tests {
             line("update", "leases", 409),
         ]);
         assert_eq!((tally.written(), tally.conflicts, tally.refused, tally.leases), (2, 1, 1, 1));
+        assert_eq!(tally.writes["deployments update, refused with 409"], 1);
     }
 
     #[test]

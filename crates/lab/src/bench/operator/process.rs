@@ -71,13 +71,11 @@ impl Process {
 
     /// Its own metrics, as they are now.
     pub(super) async fn metrics(&self) -> anyhow::Result<Scrape> {
-        Scrape::get(&self.contestant.metrics_url(&self.place))
-            .await
-            .context("asking for the operator's metrics")
+        Scrape::get(&self.place.metrics_url()).await.context("asking for the operator's metrics")
     }
 
     pub(super) fn webhook_urls(&self) -> [String; 2] {
-        self.contestant.webhook_urls(&self.place)
+        self.place.webhook_urls()
     }
 
     /// Asks it to end, and gives back its place: the next one serves at the same addresses.

@@ -24,11 +24,13 @@ const IDLE: Duration = Duration::from_mins(1);
 const PATIENCE: Duration = Duration::from_mins(20);
 
 /// An operator under measurement, and the cluster it works on.
+///
+/// The cluster comes last: what looks at it must be gone before it.
 struct Run {
     contestant: Contestant,
-    cluster: Cluster,
-    sight: Sight,
     process: Process,
+    sight: Sight,
+    cluster: Cluster,
 }
 
 /// Measures one operator.
@@ -47,7 +49,7 @@ pub(super) async fn measure(
 
     let place = Place::new(&cluster.kubeconfig(), cluster.certificates());
     let process = Process::start(contestant, &program, place, NO_RESYNC)?;
-    let mut run = Run { contestant, cluster, sight, process };
+    let mut run = Run { contestant, process, sight, cluster };
     let (ready, first_reconcile) = tokio::try_join!(run.process.ready(), run.held("canary"))?;
     run.say(&format!("ready in {ready:.2?}, first reconcile after {first_reconcile:.2?}"));
     run.sight.all_done(&canary, PATIENCE).await.with_context(|| run.process.last_words())?;
@@ -129,7 +131,7 @@ impl Run {
         let Self { contestant, cluster, sight, process } = self;
         let place = process.stop().await;
         let process = Process::start(contestant, program, place, resync)?;
-        Ok(Self { contestant, cluster, sight, process })
+        Ok(Self { contestant, process, sight, cluster })
     }
 
     /// Does something to all Applications, and measures until each is as it should be and nothing more is written.

@@ -29,9 +29,9 @@ struct Row {
 /// The table of all figures, for one operator or two.
 pub(super) fn render(figures: &[Figures]) -> String {
     let mut text = String::from("| What |");
-    figures.iter().for_each(|figures| {
+    for figures in figures {
         let _ = write!(text, " {} |", figures.contestant.name());
-    });
+    }
     let ratio = figures.len() == 2;
     text += if ratio { " Ratio | Asked for |\n|---|" } else { " Asked for |\n|---|" };
     text += &"---|".repeat(figures.len() + 1 + usize::from(ratio));
@@ -80,8 +80,8 @@ impl Unit {
     }
 }
 
-fn seconds(duration: Duration) -> Option<f64> {
-    Some(duration.as_secs_f64())
+fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts of requests are far below 2^52")]
@@ -89,11 +89,11 @@ fn number(count: u64) -> f64 {
     count as f64
 }
 
-fn per_object(count: u64, objects: usize) -> Option<f64> {
-    Some(number(count) / number(objects as u64))
+fn per_object(count: u64, objects: usize) -> f64 {
+    number(count) / number(objects as u64)
 }
 
-fn writes(work: &Work) -> Option<f64> {
+fn writes(work: &Work) -> f64 {
     per_object(work.tally.written(), work.objects)
 }
 
@@ -102,25 +102,28 @@ fn rows(objects: usize, large: Option<usize>) -> Vec<Row> {
     let large = large.unwrap_or_default();
     let row = |what: &str, unit, asked, of| Row { what: what.to_owned(), unit, of, asked };
     vec![
-        row("start to ready", Milliseconds, "under 1 s", |f| seconds(f.ready)),
-        row("start to first reconcile", Milliseconds, "under 1 s", |f| seconds(f.first_reconcile)),
-        row(&format!("start to ready with {objects} objects"), Milliseconds, "–", |f| seconds(f.restarted)),
-        row("**created**: requests answered after", Seconds, "–", |f| seconds(f.created.sent)),
-        row("all Ready after", Seconds, "–", |f| seconds(f.created.converged)),
-        row("processor time", Seconds, "half", |f| seconds(f.created.processor)),
-        row("writes per object", PerObject, "at most 6", |f| writes(&f.created)),
+        row("start to ready", Milliseconds, "under 1 s", |f| Some(seconds(f.ready))),
+        row("start to first reconcile", Milliseconds, "under 1 s", |f| Some(seconds(f.first_reconcile))),
+        row(&format!("start to ready with {objects} objects"), Milliseconds, "–", |f| {
+            Some(seconds(f.restarted))
+        }),
+        row("**created**: requests answered after", Seconds, "–", |f| Some(seconds(f.created.sent))),
+        row("all Ready after", Seconds, "–", |f| Some(seconds(f.created.converged))),
+        row("processor time", Seconds, "half", |f| Some(seconds(f.created.processor))),
+        row("writes per object", PerObject, "at most 6", |f| Some(writes(&f.created))),
         row("conflicts", Count, "0", |f| Some(number(f.created.tally.conflicts))),
         row("other refused writes", Count, "0", |f| Some(number(f.created.tally.refused))),
-        row("Events per object", PerObject, "–", |f| per_object(f.created.tally.events, f.objects)),
+        row("Events per object", PerObject, "–", |f| Some(per_object(f.created.tally.events, f.objects))),
         row("reconciles per object", PerObject, "–", |f| {
             Some(f.created.reconciles / number(f.objects as u64))
         }),
         row("reconcile p50", Milliseconds, "–", |f| Some(f.created.reconcile?.p50)),
         row("reconcile p99", Milliseconds, "under 1 s", |f| Some(f.created.reconcile?.p99)),
-        row("**image changed**: all Ready after", Seconds, "–", |f| seconds(f.updated.converged)),
-        row("processor time", Seconds, "half", |f| seconds(f.updated.processor)),
-        row("writes per object", PerObject, "–", |f| writes(&f.updated)),
+        row("**image changed**: all Ready after", Seconds, "–", |f| Some(seconds(f.updated.converged))),
+        row("processor time", Seconds, "half", |f| Some(seconds(f.updated.processor))),
+        row("writes per object", PerObject, "–", |f| Some(writes(&f.updated))),
         row("conflicts", Count, "0", |f| Some(number(f.updated.tally.conflicts))),
+        row("other refused writes", Count, "0", |f| Some(number(f.updated.tally.refused))),
         row("reconciles per object", PerObject, "–", |f| {
             Some(f.updated.reconciles / number(f.objects as u64))
         }),
@@ -147,10 +150,10 @@ fn rows(objects: usize, large: Option<usize>) -> Vec<Row> {
         }),
         row("peak until then", Mebibytes, "–", |f| Some(number(f.large.as_ref()?.idle.memory.peak))),
         row(&format!("{large} objects created: done after"), Seconds, "–", |f| {
-            seconds(f.large.as_ref()?.work.converged)
+            Some(seconds(f.large.as_ref()?.work.converged))
         }),
-        row("processor time", Seconds, "–", |f| seconds(f.large.as_ref()?.work.processor)),
-        row("writes per object", PerObject, "–", |f| writes(&f.large.as_ref()?.work)),
+        row("processor time", Seconds, "–", |f| Some(seconds(f.large.as_ref()?.work.processor))),
+        row("writes per object", PerObject, "–", |f| Some(writes(&f.large.as_ref()?.work))),
         row("processor when idle", Millicores, "–", |f| Some(f.large.as_ref()?.idle.millicores)),
         row("**webhooks**: validation p50", Milliseconds, "–", |f| Some(f.validate.p50)),
         row("validation p99", Milliseconds, "–", |f| Some(f.validate.p99)),
@@ -158,11 +161,15 @@ fn rows(objects: usize, large: Option<usize>) -> Vec<Row> {
         row("defaulting p99", Milliseconds, "–", |f| Some(f.mutate.p99)),
         row("dry-run create p50", Milliseconds, "–", |f| Some(f.dry_run.p50)),
         row("dry-run create p99", Milliseconds, "–", |f| Some(f.dry_run.p99)),
-        row("**deleted**: Applications gone after", Seconds, "–", |f| seconds(f.deleted.applications)),
-        row("everything gone after", Seconds, "–", |f| seconds(f.deleted.gone)),
+        row("**deleted**: Applications gone after", Seconds, "–", |f| {
+            Some(seconds(f.deleted.applications))
+        }),
+        row("everything gone after", Seconds, "–", |f| Some(seconds(f.deleted.gone))),
         row("left behind", Count, "0", |f| Some(number(f.deleted.left.len() as u64))),
-        row("processor time", Seconds, "–", |f| seconds(f.deleted.processor)),
-        row("writes per object", PerObject, "–", |f| per_object(f.deleted.tally.written(), f.objects)),
+        row("processor time", Seconds, "–", |f| Some(seconds(f.deleted.processor))),
+        row("writes per object", PerObject, "–", |f| {
+            Some(per_object(f.deleted.tally.written(), f.objects))
+        }),
         row("conflicts", Count, "0", |f| Some(number(f.deleted.tally.conflicts))),
     ]
 }

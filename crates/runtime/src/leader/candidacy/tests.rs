@@ -101,8 +101,8 @@ fn each_renewal_that_it_sees_begins_the_wait_anew_whatever_time_is_written_in_it
 #[test]
 fn the_holders_own_duration_counts_not_the_candidates() {
     let mut scene = Scene::new();
-    scene.saw(0, Some(Record { lasts: Some(Duration::from_secs(60)), ..held("other", 1) }));
-    scene.saw(50000, Some(Record { lasts: Some(Duration::from_secs(60)), ..held("other", 1) }));
+    scene.saw(0, Some(Record { lasts: Some(Duration::from_mins(1)), ..held("other", 1) }));
+    scene.saw(50000, Some(Record { lasts: Some(Duration::from_mins(1)), ..held("other", 1) }));
     assert_eq!(scene.step(52000), Err(53000));
 }
 

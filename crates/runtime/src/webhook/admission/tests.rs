@@ -45,7 +45,11 @@ struct With(&'static str);
 
 impl Mutate<ConfigMap> for With {
     async fn mutate(&self, review: &Review<ConfigMap>, map: &mut ConfigMap) -> Result<(), Denial> {
-        let before = review.object.as_ref().and_then(|map| map.data.as_ref()).map_or(0, |data| data.len());
+        let before = review
+            .object
+            .as_ref()
+            .and_then(|map| map.data.as_ref())
+            .map_or(0, std::collections::BTreeMap::len);
         let data = map.data.get_or_insert_default();
         if data.contains_key("refuse") {
             return Err(Denial::new("data.refuse", "as it says"));
@@ -103,8 +107,8 @@ async fn all_denials_of_all_validators_are_reported_together() {
     assert_eq!(response["status"]["message"], "2 problems: data.x: is not allowed; data.y: is not allowed");
     assert_eq!(response["status"]["details"]["causes"].as_array().unwrap().len(), 2);
     assert_eq!(response["warnings"], json!(["look it up"]));
-    let noted = |name: &str| (name.to_owned(), "CREATE".to_owned(), false);
-    assert_eq!(*notes.0.lock().unwrap(), [noted("a"), noted("b")]);
+    let refused = |name: &str| (name.to_owned(), "CREATE".to_owned(), false);
+    assert_eq!(*notes.0.lock().unwrap(), [refused("a"), refused("b")]);
 }
 
 #[tokio::test]
@@ -120,7 +124,7 @@ async fn what_cannot_be_read_is_refused_by_validators_and_passed_by_mutators() {
 
 #[tokio::test]
 async fn a_broken_object_can_be_mended_and_can_leave() {
-    let set = WebhookSet::new().add(
+    let set = WebhookSet::new().register(
         crate::webhook::Registration::validating("a", Without("x"))
             .operations([Operation::Update, Operation::Delete]),
     );
@@ -150,9 +154,9 @@ async fn a_finalizer_can_be_taken_off_an_object_that_new_rules_refuse() {
 
 #[tokio::test]
 async fn mutators_build_on_one_another_and_one_patch_comes_out() {
-    let set = WebhookSet::new()
-        .mutate("a", With("first"))
-        .add(crate::webhook::Registration::mutating("b", With("second")).with_finalizer("example.test/f"));
+    let set = WebhookSet::new().mutate("a", With("first")).register(
+        crate::webhook::Registration::mutating("b", With("second")).with_finalizer("example.test/f"),
+    );
     let mut object = map(&json!({"x": "1"}));
     object["metadata"]["unknown"] = json!({"kept": true});
     let response = ask(&set, Path::Mutate, &review("CREATE", &object, &Value::Null)).await.unwrap();

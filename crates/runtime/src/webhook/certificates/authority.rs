@@ -54,7 +54,8 @@ impl std::fmt::Debug for Authority {
 impl Authority {
     /// A new authority.
     pub(crate) fn generate(name: &str, lifetime: Duration, now: Timestamp) -> Result<Self, WebhookError> {
-        let unusable = |error: rcgen::Error| WebhookError::certificate("the new authority", error);
+        let unusable =
+            |error: rcgen::Error| WebhookError::certificate("the new authority", error.to_string());
         // The time in the name tells the old one from the new one while both are trusted.
         let mut params = subject_of(&format!("{name} {now:.0}"));
         (params.not_before, params.not_after) = (since(now, lifetime).into(), until(now, lifetime).into());
@@ -83,7 +84,8 @@ impl Authority {
         lifetime: Duration,
         now: Timestamp,
     ) -> Result<Identity, WebhookError> {
-        let unusable = |error: rcgen::Error| WebhookError::certificate("the new webhook certificate", error);
+        let unusable =
+            |error: rcgen::Error| WebhookError::certificate("the new webhook certificate", error.to_string());
         let mut subject: Vec<String> = names.to_vec();
         subject.extend(addresses.iter().map(IpAddr::to_string));
         let name = subject.first().cloned().unwrap_or_default();
@@ -162,7 +164,7 @@ mod tests {
     fn a_stored_authority_signs_as_before_and_a_foreign_key_is_refused() {
         let authority = authority();
         let read = Authority::read(&authority.public.pem, authority.key()).unwrap();
-        read.issue(&[], &[[127, 0, 0, 1].into()], Duration::from_secs(60), Timestamp::now()).unwrap();
+        read.issue(&[], &[[127, 0, 0, 1].into()], Duration::from_mins(1), Timestamp::now()).unwrap();
         let other = Authority::generate("other", Duration::from_hours(1), Timestamp::now()).unwrap();
         assert!(Authority::read(&authority.public.pem, other.key()).is_err());
     }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{Bundle, Files, Identity, Slot};
-use crate::webhook::error::{WebhookError, chain};
+use crate::webhook::error::WebhookError;
+use crate::webhook::problems::Problems;
+
+const PART: &str = "webhook certificates";
 
 /// Keeps the slot filled with what the files hold.
 pub(super) struct Keeper {
@@ -14,7 +17,7 @@ pub(super) struct Keeper {
     slot: Arc<Slot>,
     publish: watch::Sender<Option<Bundle>>,
     taken: Option<Contents>,
-    complaint: Option<String>,
+    problems: Problems,
 }
 
 #[derive(PartialEq, Eq)]
@@ -25,8 +28,13 @@ struct Contents {
 }
 
 impl Keeper {
-    pub(super) fn new(files: Files, slot: Arc<Slot>, publish: watch::Sender<Option<Bundle>>) -> Self {
-        Self { files, slot, publish, taken: None, complaint: None }
+    pub(super) fn new(
+        files: Files,
+        slot: Arc<Slot>,
+        publish: watch::Sender<Option<Bundle>>,
+        problems: Problems,
+    ) -> Self {
+        Self { files, slot, publish, taken: None, problems }
     }
 
     pub(super) async fn run(mut self) {
@@ -35,14 +43,8 @@ impl Keeper {
         loop {
             ticks.tick().await;
             match self.look().await {
-                Ok(()) => self.complaint = None,
-                Err(error) => {
-                    let text = chain(&error);
-                    if self.complaint.as_ref() != Some(&text) {
-                        tracing::warn!("keeping the webhook certificate as it is: {text}");
-                        self.complaint = Some(text);
-                    }
-                }
+                Ok(()) => self.problems.clear(PART),
+                Err(error) => self.problems.note(PART, &error),
             }
         }
     }

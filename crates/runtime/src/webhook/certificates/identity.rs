@@ -13,10 +13,15 @@ use super::rotation::Validity;
 use crate::webhook::error::WebhookError;
 
 /// A certificate chain with its key, ready to be shown.
-#[derive(Debug)]
 pub(crate) struct Identity {
     key: Arc<CertifiedKey>,
     pub(crate) validity: Validity,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Identity").field("validity", &self.validity).finish_non_exhaustive()
+    }
 }
 
 impl Identity {

@@ -97,7 +97,7 @@ impl Record {
         let previous = text(data, PREVIOUS)?
             .map(|pem| {
                 let public = PublicAuthority::read(pem)?;
-                // Without its time it counts as replaced when it was due, which keeps it long enough.
+                // Without its time it stays until it ends, which is long enough.
                 let replaced = time(REPLACED).unwrap_or(public.validity.until);
                 Ok::<_, WebhookError>((public, replaced))
             })

@@ -135,16 +135,14 @@ pub(crate) fn step(state: &State, schedule: &Schedule, published: bool, now: Tim
     }
     match &state.next {
         None if state.previous.is_none() && now >= state.current.due() => Step::Begin,
-        None => Step::Wait,
         // Nothing that an ended authority signed is accepted any more: there is nothing to wait for.
         Some(_) if now >= state.current.until => Step::Promote,
         Some(Next { announced: None }) if published => Step::Announce,
-        Some(Next { announced: None }) => Step::Wait,
         Some(Next { announced: Some(_) }) if !published => Step::Withdraw,
         Some(Next { announced: Some(since) }) if now >= later(*since, schedule.visible_after) => {
             Step::Promote
         }
-        Some(Next { announced: Some(_) }) => Step::Wait,
+        _ => Step::Wait,
     }
 }
 

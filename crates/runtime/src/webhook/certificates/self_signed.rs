@@ -15,11 +15,15 @@ use super::rotation::{Step, step};
 use super::store::Stored;
 use super::{Bundle, SecretStore, SelfSigned, Slot};
 use crate::webhook::certificates::authority::Authority;
-use crate::webhook::error::{WebhookError, chain};
+use crate::webhook::error::WebhookError;
 use crate::webhook::injection::Targets;
+use crate::webhook::problems::Problems;
 
 /// How soon to look again after something did not work, or after a step that others follow on.
 const SOON: Duration = Duration::from_secs(1);
+
+const PART: &str = "webhook certificates";
+const ROTATION: &str = "rotation of the webhook authority";
 
 /// Keeps the slot filled and the bundle known.
 pub(super) struct Keeper {
@@ -32,7 +36,7 @@ pub(super) struct Keeper {
     held: Option<Record>,
     /// Who signed the certificate in the slot.
     signer: Option<String>,
-    complaint: Option<String>,
+    problems: Problems,
 }
 
 impl Keeper {
@@ -42,19 +46,20 @@ impl Keeper {
         targets: Option<Targets>,
         slot: Arc<Slot>,
         publish: watch::Sender<Option<Bundle>>,
+        problems: Problems,
     ) -> Self {
-        Self { store, settings, targets, slot, publish, held: None, signer: None, complaint: None }
+        Self { store, settings, targets, slot, publish, held: None, signer: None, problems }
     }
 
     pub(super) async fn run(mut self) {
         loop {
             let pause = match self.pass().await {
                 Ok(pause) => {
-                    self.complaint = None;
+                    self.problems.clear(PART);
                     pause
                 }
                 Err(error) => {
-                    self.complain(&error);
+                    self.problems.note(PART, &error);
                     self.last_resort();
                     SOON.min(self.settings.schedule.look_every)
                 }
@@ -98,9 +103,18 @@ impl Keeper {
     async fn advance(&self, stored: &Stored) -> Result<Option<Stored>, WebhookError> {
         let state = stored.record.state();
         let published = match &self.targets {
-            Some(targets) if state.next.is_some() => targets.carry(&stored.record.bundle()).await?,
+            Some(targets) if state.next.is_some() => match targets.carry(&stored.record.bundle()).await {
+                Ok(published) => published,
+                // What cannot be seen cannot be counted on, but an authority that ended needs no care.
+                Err(error) if Timestamp::now() < state.current.until => {
+                    self.problems.note(ROTATION, &error);
+                    return Ok(None);
+                }
+                Err(_) => false,
+            },
             _ => true,
         };
+        self.problems.clear(ROTATION);
         let now = Timestamp::now();
         let step = step(&state, &self.settings.schedule, published, now);
         if step == Step::Wait {
@@ -143,7 +157,7 @@ impl Keeper {
         if let Some(record) = self.held.clone()
             && let Err(error) = self.keep_leaf(&record)
         {
-            self.complain(&error);
+            self.problems.note(PART, &error);
         }
     }
 
@@ -156,14 +170,5 @@ impl Keeper {
                 Duration::from_millis(50)
             }
         })
-    }
-
-    /// Says what is wrong once, not at every attempt.
-    fn complain(&mut self, error: &WebhookError) {
-        let text = chain(error);
-        if self.complaint.as_ref() != Some(&text) {
-            tracing::warn!("webhook certificates: {text}");
-            self.complaint = Some(text);
-        }
     }
 }

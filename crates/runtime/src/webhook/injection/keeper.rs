@@ -12,11 +12,18 @@ use tokio::time::Instant;
 use super::Registered;
 use crate::webhook::certificates::{Bundle, FreshBundle};
 use crate::webhook::error::{WebhookError, chain};
+use crate::webhook::problems::Problems;
 
-/// How often to look although nothing was heard, in case watching is not permitted or went quiet.
-const LOOK_EVERY: Duration = Duration::from_secs(15);
+/// How often to look although nothing was heard, in case a watch went quiet.
+const LOOK_EVERY: Duration = Duration::from_mins(1);
+/// How often to look while watching is not permitted.
+const LOOK_OFTEN: Duration = Duration::from_secs(5);
 /// How soon to try again after something did not work.
 const SOON: Duration = Duration::from_secs(1);
+/// How soon to try again after somebody else was quicker.
+const AT_ONCE: Duration = Duration::from_millis(20);
+/// After being outrun so often in a row, it is something else.
+const RACES: u32 = 5;
 
 /// Keeps the bundle in one registration.
 pub(crate) struct Keeper {
@@ -24,8 +31,9 @@ pub(crate) struct Keeper {
     fresh: FreshBundle,
     bundle: watch::Receiver<Option<Bundle>>,
     missing: bool,
-    complaint: Option<String>,
+    outrun: u32,
     watch_refused: bool,
+    problems: Problems,
 }
 
 impl Keeper {
@@ -33,8 +41,9 @@ impl Keeper {
         registered: Registered,
         fresh: FreshBundle,
         bundle: watch::Receiver<Option<Bundle>>,
+        problems: Problems,
     ) -> Self {
-        Self { registered, fresh, bundle, missing: false, complaint: None, watch_refused: false }
+        Self { registered, fresh, bundle, missing: false, outrun: 0, watch_refused: false, problems }
     }
 
     pub(crate) async fn run(mut self) {
@@ -46,6 +55,11 @@ impl Keeper {
             let seen = tokio::select! {
                 event = events.next() => match event {
                     Some(Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object))) => Some(object),
+                    Some(Ok(watcher::Event::InitDone)) => {
+                        self.watch_refused = false;
+                        self.problems.clear(&self.watching());
+                        continue;
+                    }
                     Some(Ok(watcher::Event::Delete(_))) => None,
                     Some(Ok(_)) => continue,
                     Some(Err(error)) => {
@@ -64,13 +78,17 @@ impl Keeper {
                 () = tokio::time::sleep_until(look_at) => None,
             };
             let pause = match self.pass(seen).await {
-                Ok(true) => {
-                    self.complaint = None;
-                    LOOK_EVERY
+                Ok(()) => {
+                    self.outrun = 0;
+                    self.problems.clear(&self.registered.to_string());
+                    if self.watch_refused { LOOK_OFTEN } else { LOOK_EVERY }
                 }
-                Ok(false) => Duration::from_millis(20),
+                Err(error) if error.outrun() && self.outrun < RACES => {
+                    self.outrun += 1;
+                    AT_ONCE
+                }
                 Err(error) => {
-                    self.complain(&error);
+                    self.problems.note(&self.registered.to_string(), &error);
                     SOON
                 }
             };
@@ -78,11 +96,9 @@ impl Keeper {
         }
     }
 
-    /// Puts the bundle in place if it is not. False to look again at once.
-    async fn pass(&mut self, seen: Option<DynamicObject>) -> Result<bool, WebhookError> {
-        if self.bundle.borrow_and_update().is_none() {
-            return Ok(true);
-        }
+    /// Puts the bundle in place if it is not.
+    async fn pass(&mut self, seen: Option<DynamicObject>) -> Result<(), WebhookError> {
+        let Some(held) = self.bundle.borrow_and_update().clone() else { return Ok(()) };
         let object = match seen {
             Some(object) => Some(object),
             None => self.registered.get().await?,
@@ -92,11 +108,14 @@ impl Keeper {
                 tracing::info!("{} does not exist yet; it gets its caBundle when it does", self.registered);
                 self.missing = true;
             }
-            return Ok(true);
+            return Ok(());
         };
         self.missing = false;
+        if self.registered.carries(&object, &held) {
+            return Ok(());
+        }
         // Asked after the registration was read, so that no older bundle can replace a newer one.
-        let Some(bundle) = self.fresh.get().await? else { return Ok(true) };
+        let Some(bundle) = self.fresh.get().await? else { return Ok(()) };
         self.registered.mend(&object, &bundle).await
     }
 
@@ -116,22 +135,11 @@ impl Keeper {
             watcher::Error::WatchError(status) => kube::Error::Api(status),
             _ => return,
         };
-        if !self.watch_refused {
-            self.watch_refused = true;
-            let error = self.registered.failed("watch", source);
-            tracing::warn!(
-                "webhook registrations, looked at every {LOOK_EVERY:?} meanwhile: {}",
-                chain(&error)
-            );
-        }
+        self.watch_refused = true;
+        self.problems.note(&self.watching(), &self.registered.failed("watch", source));
     }
 
-    /// Says what is wrong once, not at every attempt.
-    fn complain(&mut self, error: &WebhookError) {
-        let text = chain(error);
-        if self.complaint.as_ref() != Some(&text) {
-            tracing::warn!("webhook registrations: {text}");
-            self.complaint = Some(text);
-        }
+    fn watching(&self) -> String {
+        format!("{}, looked at every {LOOK_OFTEN:?} instead of watched", self.registered)
     }
 }

@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    fn object(data: Value) -> DynamicObject {
+    fn object(data: &Value) -> DynamicObject {
         let mut all = json!({"metadata": {"name": "x", "resourceVersion": "7"}});
         all.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
         serde_json::from_value(all).unwrap()
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_written_and_only_to_the_version_that_was_read() {
-        let object = object(json!({"webhooks": [
+        let object = object(&json!({"webhooks": [
             {"clientConfig": {"caBundle": BASE64.encode("new")}},
             {"clientConfig": {"caBundle": BASE64.encode("old")}},
             {"clientConfig": {"service": {}}},
@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn what_is_right_is_left_alone() {
-        let right = object(json!({"webhooks": [{"clientConfig": {"caBundle": BASE64.encode("new")}}]}));
+        let right = object(&json!({"webhooks": [{"clientConfig": {"caBundle": BASE64.encode("new")}}]}));
         assert_eq!(patch(Kind::Mutating, &right, "new"), None);
-        let unconverted = object(json!({"spec": {"conversion": {"strategy": "None"}}}));
+        let unconverted = object(&json!({"spec": {"conversion": {"strategy": "None"}}}));
         assert_eq!(patch(Kind::Definition, &unconverted, "new"), None);
     }
 }
