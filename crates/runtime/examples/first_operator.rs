@@ -1,6 +1,5 @@
 //! Keeps a ConfigMap with a greeting for every Greeting.
 
-use std::error::Error as StdError;
 use std::sync::Arc;
 
 use clap::Parser;
@@ -64,7 +63,7 @@ struct Arguments {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn StdError>> {
+async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let settings = Settings::load::<()>(&arguments.flags, None, &process_environment)?.settings;
     let telemetry = telemetry::init(&settings.logging("greeter", env!("CARGO_PKG_VERSION")))?;
