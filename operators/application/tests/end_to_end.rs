@@ -226,11 +226,8 @@ async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal
     cluster.operators_ready().await;
     let configurations: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client.clone());
     let configured = configurations.list(&ListParams::default()).await.unwrap();
-    let bundles = configured.iter().flat_map(|one| one.webhooks.iter().flatten());
-    assert!(
-        bundles.clone().count() > 0
-            && bundles.into_iter().all(|webhook| webhook.client_config.ca_bundle.is_some())
-    );
+    let webhooks: Vec<_> = configured.iter().flat_map(|one| one.webhooks.iter().flatten()).collect();
+    assert!(!webhooks.is_empty() && webhooks.iter().all(|webhook| webhook.client_config.ca_bundle.is_some()));
     until("the new rule", PATIENCE, || async {
         let many = cluster.create("many", json!({"replicas": 4, "image": format!("{WEB}:1")})).await;
         match many {
