@@ -261,31 +261,36 @@ async fn installers_that_start_at_once_agree() {
 #[tokio::test]
 async fn certificates_that_are_there_stay() {
     let (_plane, client) = plane().await;
-    let webhook = || Conversion::Webhook(WebhookClient::service("system", "webhook", "/convert"));
-    let crd = MultiVersion::stored::<Widget>().conversion(webhook()).build().unwrap();
-    install(client.clone(), &crd, Policy::Safe).await.unwrap();
-    let api = Api::<CustomResourceDefinition>::all(client.clone());
-    let pem = slipway_testkit::certificates::Authority::new("test").unwrap().certificate().to_owned();
-    let bundle = json!({"spec": {"conversion": {"webhook": {"clientConfig": {
-        "caBundle": k8s_openapi::ByteString(pem.into_bytes()),
-    }}}}});
+    let place = || WebhookClient::service("system", "webhook", "/convert");
+    let with = |crd: CustomResourceDefinition, webhook: WebhookClient| {
+        let mut crd = crd;
+        crd.spec.conversion = Some(Conversion::Webhook(webhook).to_spec());
+        crd
+    };
+    let pem = |name: &str| {
+        slipway_testkit::certificates::Authority::new(name).unwrap().certificate().to_owned().into_bytes()
+    };
     let bundle_of = async || {
         let value = serde_json::to_value(live(&client).await).unwrap();
         value.pointer("/spec/conversion/webhook/clientConfig/caBundle").cloned()
     };
-    // Once written by another manager, once under the installer's own name: neither is lost.
-    for manager in ["cert-manager", "slipway-crd-install"] {
-        let parameters = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
-        api.patch(NAME, &parameters, &Patch::Merge(&bundle)).await.unwrap();
+    let stays = async |who: &str| {
         let there = bundle_of().await;
         assert!(there.is_some());
-        let mut next = wider();
-        next.spec.conversion = Some(webhook().to_spec());
-        for policy in [Policy::Safe, Policy::Force] {
-            install(client.clone(), &next, policy).await.unwrap();
-            assert_eq!(bundle_of().await, there, "{manager}");
+        for (crd, policy) in [(wider(), Policy::Safe), (widgets(), Policy::Force)] {
+            install(client.clone(), &with(crd, place()), policy).await.unwrap();
+            assert_eq!(bundle_of().await, there, "{who}, {policy:?}");
         }
-    }
+    };
+    install(client.clone(), &with(widgets(), place().ca_bundle(pem("first"))), Policy::Safe).await.unwrap();
+    stays("written by an earlier install").await;
+    let bundle = json!({"spec": {"conversion": {"webhook": {"clientConfig": {
+        "caBundle": k8s_openapi::ByteString(pem("second")),
+    }}}}});
+    let parameters = PatchParams { field_manager: Some("cert-manager".to_owned()), ..PatchParams::default() };
+    let api = Api::<CustomResourceDefinition>::all(client.clone());
+    api.patch(NAME, &parameters, &Patch::Merge(&bundle)).await.unwrap();
+    stays("written by another").await;
 }
 
 #[tokio::test]
