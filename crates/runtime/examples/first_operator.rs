@@ -1,4 +1,4 @@
-//! Keeps a ConfigMap with a greeting for every Greeting.
+//! Keeps a greeting for whoever is to be greeted.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Reconcile<Greeting> for Greeter {
     }
 }
 
-/// Keeps a ConfigMap with a greeting for every Greeting.
+/// Keeps a greeting for whoever is to be greeted.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]

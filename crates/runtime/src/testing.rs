@@ -27,7 +27,7 @@
 //! # impl Reconcile<Greeting> for Greeter {
 //! #     async fn reconcile(&self, greeting: Arc<Greeting>, context: Context<Greeting>) -> Result<Outcome, Error> {
 //! #         let text = format!("Hello, {}!", greeting.spec.name);
-//! #         let map = json!({"metadata": {"name": context.key().name}, "data": {"text": text}});
+//! #         let map = json!({"metadata": {"name": &*context.key().name}, "data": {"text": text}});
 //! #         let map: ConfigMap = serde_json::from_value(map).map_err(|error| Error::permanent(error.to_string()))?;
 //! #         let mut children = Children::new();
 //! #         children.add(&map)?;

@@ -40,7 +40,7 @@ struct PantryStatus {
 
 const FINALIZER: &str = "example.test/swept";
 
-/// A ConfigMap for each jar.
+/// A `ConfigMap` for each jar.
 struct Keeper;
 
 impl Reconcile<Pantry> for Keeper {

@@ -1,4 +1,7 @@
-//! Writes the generated files of the operator, or says which of them are out of date.
+//! Writes the generated files of the operator and of the runtime's reference, or says which of them are out of date.
+
+#[path = "generate/reference.rs"]
+mod reference;
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +20,8 @@ fn main() -> anyhow::Result<ExitCode> {
     // The chart adds the conversion, which depends on the release.
     let definition = print_yaml(&[crd::definition(Conversion::None)?])?;
     let mut current = put(&root, &format!("{CHART}/files/applications.yaml"), &definition, check)?;
+    current &= put(&root, "docs/reference/operator-settings.md", &reference::settings(), check)?;
+    current &= put(&root, "docs/reference/runtime-metrics.md", &reference::metrics(), check)?;
     match Program::Helm4.find() {
         // Rendered from the chart as it is now, so after the definition.
         Ok(helm) if current || !check => {

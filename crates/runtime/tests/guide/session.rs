@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use slipway_testkit::{ControlPlane, Part, Program, Scratch, free_port, scratch, until};
 
 use super::text::{Step, like};
@@ -24,11 +25,33 @@ impl Session {
     /// Starts the program of the guide with these arguments, as `cargo run` would.
     pub(crate) async fn start(arguments: &str) -> Self {
         let plane = ControlPlane::start().await.unwrap();
+        let kubeconfig = plane.kubeconfig().to_owned();
+        Self::run_operator(plane, &kubeconfig, arguments).await
+    }
+
+    /// Applies manifests, and starts the program as the ServiceAccount that they give it.
+    pub(crate) async fn deploy(manifests: &str, account: &str, arguments: &str) -> Self {
+        let plane = ControlPlane::start().await.unwrap();
+        let directory = scratch("manifests").unwrap();
+        fs::write(directory.path().join("all.yaml"), manifests).unwrap();
+        let admin = Terminal { kubeconfig: plane.kubeconfig_file(), directory: directory.path().to_owned() };
+        let said = admin.run("kubectl apply -f all.yaml").await;
+        assert!(!said.contains("rror"), "{said}");
+        let token = admin.run(&format!("kubectl create token {account} --namespace {account}")).await;
+        let mut kubeconfig: Value = serde_json::from_str(plane.kubeconfig()).unwrap();
+        kubeconfig["users"][0]["user"] = json!({"token": token.trim()});
+        Self::run_operator(plane, &kubeconfig.to_string(), arguments).await
+    }
+
+    async fn run_operator(plane: ControlPlane, kubeconfig: &str, arguments: &str) -> Self {
+        let directory = scratch("guide").unwrap();
+        let own = directory.path().join("operator.kubeconfig");
+        fs::write(&own, kubeconfig).unwrap();
         let admin = format!("127.0.0.1:{}", free_port());
         let operator = Part::builder("first_operator", program())
             .args(arguments.split_whitespace())
             .args(["--admin-address", &admin])
-            .env("KUBECONFIG", plane.kubeconfig_file())
+            .env("KUBECONFIG", own)
             .start()
             .unwrap();
         let said = until("the operator to reconcile", PATIENCE, || async {
@@ -36,7 +59,12 @@ impl Session {
         })
         .await;
         assert!(said.is_ok(), "{}", operator.log());
-        Self { plane, operator, admin, directory: scratch("guide").unwrap() }
+        Self { plane, operator, admin, directory }
+    }
+
+    /// What the operator logged.
+    pub(crate) fn log(&self) -> String {
+        self.operator.log()
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -68,16 +96,11 @@ impl Session {
             let url = format!("http://{}", url.replace("localhost:3000", &self.admin));
             return reqwest::get(url).await.ok()?.text().await.ok();
         }
-        let kubectl = Program::Kubectl.find().unwrap();
-        let mut shell = Command::new("sh");
-        let path = std::env::var("PATH").unwrap_or_default();
-        shell
-            .args(["-c", command])
-            .current_dir(self.directory.path())
-            .env("KUBECONFIG", self.plane.kubeconfig_file())
-            .env("PATH", format!("{}:{path}", kubectl.parent().unwrap().display()));
-        let output = tokio::task::spawn_blocking(move || shell.output()).await.unwrap().unwrap();
-        Some([output.stdout, output.stderr].iter().map(|text| String::from_utf8_lossy(text)).collect())
+        let terminal = Terminal {
+            kubeconfig: self.plane.kubeconfig_file(),
+            directory: self.directory.path().to_owned(),
+        };
+        Some(terminal.run(command).await)
     }
 
     /// Ends the operator as Ctrl-C does.
@@ -88,6 +111,28 @@ impl Session {
             .unwrap();
         let log = self.operator.log();
         assert!(log.contains("\"ended\""), "{log}");
+    }
+}
+
+/// A shell with `kubectl`.
+struct Terminal {
+    kubeconfig: PathBuf,
+    directory: PathBuf,
+}
+
+impl Terminal {
+    /// What a command prints, in whatever way.
+    async fn run(&self, command: &str) -> String {
+        let kubectl = Program::Kubectl.find().unwrap();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", command])
+            .current_dir(&self.directory)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("PATH", format!("{}:{path}", kubectl.parent().unwrap().display()));
+        let output = tokio::task::spawn_blocking(move || shell.output()).await.unwrap().unwrap();
+        [output.stdout, output.stderr].iter().map(|text| String::from_utf8_lossy(text)).collect()
     }
 }
 

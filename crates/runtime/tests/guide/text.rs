@@ -29,7 +29,11 @@ pub(crate) fn dependency(line: &str) -> Option<(&str, &str)> {
 
 impl Guide {
     pub(crate) fn read() -> Self {
-        let text = repository_file("docs/guide/write-an-operator.md");
+        Self::of("docs/guide/write-an-operator.md")
+    }
+
+    pub(crate) fn of(file: &str) -> Self {
+        let text = repository_file(file);
         let mut blocks = Vec::new();
         let mut open: Option<(String, String)> = None;
         for line in text.lines() {
@@ -50,7 +54,7 @@ impl Guide {
     /// The first block in a language.
     pub(crate) fn block(&self, language: &str) -> &str {
         let found = self.blocks.iter().find(|(known, _)| known == language);
-        found.map(|(_, block)| block.as_str()).unwrap_or_else(|| panic!("no block of {language}"))
+        found.map_or_else(|| panic!("no block of {language}"), |(_, block)| block.as_str())
     }
 
     /// What follows these words in a line of any block.
