@@ -18,10 +18,6 @@ use slipway_runtime::settings::{Flags, Live, Settings, Watcher, process_environm
 use slipway_runtime::webhook::Injection;
 use tokio::sync::watch;
 
-/// Gives memory back that glibc keeps: an operator idles most of its life.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// What the operator is called, in its Lease, its logs and its metrics.
 const NAME: &str = "application-operator";
 
