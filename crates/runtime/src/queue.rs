@@ -42,6 +42,9 @@ pub enum Done {
     Again,
     /// Failed, and to be tried again after its backoff.
     Failed,
+    /// Failed because the API server cannot be reached or has too much to do: tried again after its backoff,
+    /// but never at the slow pace, since that is not the object's fault.
+    Unreached,
     /// Failed for good: only a change of the object itself brings it back.
     Parked,
     /// Not done, and not to be done here.
@@ -267,6 +270,10 @@ impl<K: Clone + Eq + Hash + Send + fmt::Display> Queue<K> {
         match done {
             Done::Settled | Done::After(_) => entry.failures = 0,
             Done::Failed | Done::Parked => entry.failures = entry.failures.saturating_add(1),
+            Done::Unreached => {
+                let most = self.shared.backoff.quick().max(1);
+                entry.failures = entry.failures.saturating_add(1).min(most);
+            }
             Done::Again | Done::Dropped => {}
         }
         // News of the object itself while it was worked on counts more than how that went.
@@ -295,7 +302,7 @@ impl<K: Clone + Eq + Hash + Send + fmt::Display> Queue<K> {
                 state.delay(key, now + wait);
                 self.shared.wake.notify_one();
             }
-            (Done::Failed, _) => {
+            (Done::Failed | Done::Unreached, _) => {
                 let wait = self.shared.backoff.after(entry.failures);
                 state.delay(key, now + wait);
                 if let Some(observer) = &self.shared.observer {
@@ -304,6 +311,14 @@ impl<K: Clone + Eq + Hash + Send + fmt::Display> Queue<K> {
                 self.shared.wake.notify_one();
             }
             (Done::Parked, _) => entry.place = Place::Parked,
+        }
+    }
+
+    /// Forgets that a key failed for good, since its object is gone; another of the name starts afresh.
+    pub fn forget(&self, key: &K) {
+        let mut state = self.lock();
+        if state.entries.get(key).is_some_and(|entry| entry.place == Place::Parked) {
+            state.entries.remove(key);
         }
     }
 

@@ -167,7 +167,7 @@ impl Applier {
             match attempt {
                 Ok(()) => return Ok(()),
                 Err(error) if error.category() == Category::Conflict && is_stale(&error) => {
-                    self.refresh(child, store).await?;
+                    self.refresh(&child.api, &child.key, store).await?;
                     last = Some(error);
                 }
                 Err(error) => return Err(error),
@@ -203,7 +203,8 @@ impl Applier {
             return Err(Error::not_ready(format!("{} is still being deleted", child.named()), DELETION_LOOK));
         }
         let known = meta.applied.as_deref().and_then(Note::parse);
-        let mut wanted_note = Note::of(&child.wanted, known.as_ref().is_some_and(|known| known.created));
+        // Whoever takes the note away takes away what it says of the books, too: they are looked into then.
+        let mut wanted_note = Note::of(&child.wanted, known.as_ref().is_none_or(|known| known.created));
         let same_wish = known.as_ref().is_some_and(|known| known.wants_the_same(&wanted_note));
         let content: Value = live.decode().map_err(|error| {
             Error::transient(format!("reading {} as it is", child.named())).caused_by(error)
@@ -273,16 +274,16 @@ impl Applier {
     }
 
     /// Reads a child afresh, since what was known of it is old.
-    async fn refresh(&self, child: &Child, store: &Store) -> Result<(), Error> {
-        let read = self.requests.get(&child.api, &child.key).await;
-        match read.map_err(|error| Error::kube(format!("reading {}", child.named()), error))? {
+    async fn refresh(&self, api: &ApiResource, key: &ObjectKey, store: &Store) -> Result<(), Error> {
+        let read = self.requests.get(api, key).await;
+        match read.map_err(|error| Error::kube(format!("reading {} {key}", api.kind), error))? {
             Some(object) => {
                 let held = Held::from_reply(&object).map_err(|error| {
-                    Error::transient(format!("reading {} as it is", child.named())).caused_by(error)
+                    Error::transient(format!("reading {} {key} as it is", api.kind)).caused_by(error)
                 })?;
                 store.wrote(held);
             }
-            None => store.lost(&child.key),
+            None => store.lost(key),
         }
         Ok(())
     }
@@ -306,7 +307,13 @@ impl Applier {
                 let named = format!("{} {}", api.kind, meta.key);
                 match self.requests.delete(api, meta).await {
                     Ok(()) => applied.pruned.push(named),
-                    Err(kube::Error::Api(status)) if status.code == 404 => {}
+                    Err(kube::Error::Api(status)) if status.code == 404 => store.lost(&meta.key),
+                    Err(kube::Error::Api(status)) if status.code == 409 => {
+                        // The next turn judges it as it is now.
+                        self.refresh(api, &meta.key, store).await?;
+                        let message = format!("removing {named}: it changed meanwhile");
+                        return Err(Error::new(Category::Conflict, "Conflict", message));
+                    }
                     Err(error) => return Err(Error::kube(format!("removing {named}"), error)),
                 }
             }
@@ -362,6 +369,15 @@ fn is_stale(error: &Error) -> bool {
 }
 
 fn taken(parent: &Parent, child: &Child, live: &Held) -> Error {
+    if let Some(owner) = &live.meta().controller
+        && *owner.kind == *parent.api.kind
+        && *owner.api_version == *parent.api.api_version
+        && *owner.name == *parent.key.name
+    {
+        // Kubernetes removes what a former object of the same name left behind.
+        let message = format!("{} belongs to a former {} {}", child.named(), parent.api.kind, parent.key);
+        return Error::not_ready(message, DELETION_LOOK);
+    }
     let owner = match &live.meta().controller {
         Some(owner) => format!("belongs to {} {}", owner.kind, owner.name),
         None => "belongs to nobody".to_owned(),

@@ -107,7 +107,7 @@ impl Store {
         if !inner.is_news(&held) {
             return None;
         }
-        let before = inner.put(Arc::clone(&held));
+        let before = inner.back(&held);
         Some(Change { before, after: Some(held), listed: false })
     }
 
@@ -136,7 +136,7 @@ impl Store {
         if inner.written.contains(held.key()) && !inner.is_news(&held) {
             return None;
         }
-        let before = inner.put(Arc::clone(&held));
+        let before = inner.back(&held);
         Some(Change { before, after: Some(held), listed: true })
     }
 
@@ -178,6 +178,15 @@ impl Store {
 impl Inner {
     fn is_news(&self, held: &Held) -> bool {
         self.objects.get(held.key()).is_none_or(|known| known.meta().version < held.meta().version)
+    }
+
+    /// Puts in what the API server says is there. It may have been out of sight only, for want of a label.
+    fn back(&mut self, held: &Arc<Held>) -> Option<Arc<Held>> {
+        let before = self.put(Arc::clone(held));
+        if before.is_none() {
+            self.gone.retain(|uid| *uid != held.meta().uid);
+        }
+        before
     }
 
     fn put(&mut self, held: Arc<Held>) -> Option<Arc<Held>> {
@@ -299,6 +308,16 @@ mod tests {
         let listing = store.begin_list();
         assert!(store.end_list(&listing, Some("other")).is_empty());
         assert_eq!(store.len(), 1);
+    }
+
+    #[test]
+    fn what_was_out_of_sight_and_is_back_takes_our_writes_again() {
+        let store = Store::default();
+        store.arrived(object("a", "1", 1, None));
+        store.gone(&object("a", "1", 2, None));
+        store.arrived(object("a", "1", 3, None));
+        store.wrote(object("a", "1", 4, None));
+        assert_eq!(store.get(&key("a")).unwrap().meta().version, 4);
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub(crate) trait Driver: Send + Sync {
         around: Arc<Surroundings>,
     ) -> BoxFuture<'_, Result<(), Error>>;
     fn on_failure(&self, held: &Held, error: &Error) -> Value;
+    /// Whether the object fits its type.
+    fn check(&self, held: &Held) -> Result<(), Error>;
 }
 
 pub(super) struct Typed<K, R> {
@@ -65,10 +67,13 @@ where
     }
 
     fn on_failure(&self, held: &Held, error: &Error) -> Value {
-        match decode::<K>(held) {
-            Ok(object) => self.reconciler.on_failure(&object, error),
-            Err(_) => Value::Null,
-        }
+        let Ok(object) = decode::<K>(held) else { return Value::Null };
+        let said = std::panic::catch_unwind(AssertUnwindSafe(|| self.reconciler.on_failure(&object, error)));
+        said.unwrap_or_default()
+    }
+
+    fn check(&self, held: &Held) -> Result<(), Error> {
+        decode::<K>(held).map(drop)
     }
 }
 

@@ -13,7 +13,7 @@ use tracing::Instrument;
 use super::context::reference;
 use super::{Outcome, Planned, failure, status};
 use crate::apply::{Applier, Parent, Part, Requests};
-use crate::cache::{Held, ObjectKey, Store};
+use crate::cache::{Held, Meta, ObjectKey, Store};
 use crate::client::in_term;
 use crate::error::{Category, Error};
 use crate::events::{EventLog, InvolvedObject, Note, Record, Recorder, Severity};
@@ -119,7 +119,10 @@ impl Engine {
 
     /// One turn of one object: what becomes of it, and why if it failed.
     pub(crate) async fn turn(&self, key: &ObjectKey) -> (Done, Option<Error>) {
-        let Some(held) = self.plan.primary.store().get(key) else { return (Done::Settled, None) };
+        let Some(held) = self.plan.primary.store().get(key) else {
+            self.patience(|waiting| waiting.remove(key));
+            return (Done::Settled, None);
+        };
         let started = Instant::now();
         let span = tracing::info_span!(
             "reconcile",
@@ -158,8 +161,7 @@ impl Engine {
         let Outcome { status, again_after } = outcome;
         let mut look = again_after;
         if let Some(status) = status {
-            let later =
-                self.show(&held.meta().key, &held.meta().uid, held.meta().generation, |_| status).await?;
+            let later = self.show(held.meta(), self.plan.options.status_pace, |_| status).await?;
             look = [look, later].into_iter().flatten().min();
         }
         Ok(look.map_or(Done::Settled, Done::After))
@@ -176,6 +178,8 @@ impl Engine {
         if meta.finalizers.iter().any(|known| **known == **finalizer) {
             return Ok(held);
         }
+        // What cannot be read cannot be cleaned up either, and must not be kept from going.
+        self.plan.driver.check(&held)?;
         let names: Vec<&str> =
             meta.finalizers.iter().map(|name| &**name).chain([finalizer.as_str()]).collect();
         let change = json!({"metadata": {"finalizers": names}});
@@ -209,26 +213,25 @@ impl Engine {
     /// a moment in which more may come; it says for how long.
     async fn show(
         &self,
-        key: &ObjectKey,
-        uid: &str,
-        generation: i64,
+        of: &Meta,
+        pace: Duration,
         make: impl FnOnce(Option<&Value>) -> Value,
     ) -> Result<Option<Duration>, Error> {
+        let key = &of.key;
         // The object as it is now: a write of this turn may have made it newer.
-        let Some(held) = self.plan.primary.store().get(key).filter(|held| &*held.meta().uid == uid) else {
+        let Some(held) = self.plan.primary.store().get(key).filter(|held| held.meta().uid == of.uid) else {
             return Ok(None);
         };
         let object: Value = held
             .decode()
             .map_err(|error| Error::transient("reading the object's status").caused_by(error))?;
         let old = object.get("status").filter(|status| status.is_object());
-        let new = status::settled(old, make(old), generation, jiff::Timestamp::now());
+        let new = status::settled(old, make(old), of.generation, jiff::Timestamp::now());
         let Some(change) = status::change(old, &new) else {
             self.patience(|waiting| waiting.remove(key));
             return Ok(None);
         };
         if status::is_wording(old, &new) {
-            let pace = self.plan.options.status_pace;
             let since = self.patience(|waiting| *waiting.entry(key.clone()).or_insert_with(Instant::now));
             let left = pace.saturating_sub(since.elapsed());
             if !left.is_zero() {
@@ -263,26 +266,34 @@ impl Engine {
             return self.refreshed(held.key()).await;
         }
         let failures = self.plan.queue.failures(held.key()) + 1;
-        if failure::is_told(error) {
+        if category != Category::NotReady {
             let source = std::error::Error::source(error).map(ToString::to_string);
             tracing::warn!(category = category.as_str(), failures, cause = source, "{error}");
+        }
+        if failure::is_told(error) {
             self.around.tell(
                 &reference(&self.parent(held)),
                 Note::new(severity(error), error.reason_word(), error.to_string()),
             );
             let author = self.plan.driver.on_failure(held, error);
-            let meta = held.meta();
-            let told = self
-                .show(&meta.key, &meta.uid, meta.generation, |old| failure::status(old, error, &author))
-                .await;
+            // At once: it may be long before anybody comes back to tell it.
+            let status = |old: Option<&Value>| failure::status(old, error, &author);
+            let told = self.show(held.meta(), Duration::ZERO, status).await;
             if let Err(told) = told {
                 tracing::debug!(error = %told, "the failure could not be told in the status");
+                // Nobody would come back to an object that failed for good.
+                match (category, told.category()) {
+                    (Category::Permanent, Category::Conflict) => return self.refreshed(held.key()).await,
+                    (Category::Permanent, Category::Transient) => return failure::done(&told),
+                    _ => {}
+                }
             }
         }
-        if self.plan.options.backoff.is_slow(failures) && failures == self.plan.options.backoff.quick() + 1 {
+        let done = failure::done(error);
+        if done == Done::Failed && failures == self.plan.options.backoff.quick() + 1 {
             tracing::warn!(failures, "keeps failing; from now on it is tried at the slow pace");
         }
-        failure::done(error)
+        done
     }
 
     /// Reads the object afresh, so that the next turn does not judge on what is old.
@@ -300,7 +311,7 @@ impl Engine {
                 store.lost(key);
                 Done::Settled
             }
-            Err(_) => Done::Failed,
+            Err(error) => failure::done(&Error::kube("reading the object afresh", error)),
         }
     }
 }

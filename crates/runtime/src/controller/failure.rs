@@ -11,15 +11,28 @@ pub(super) fn done(error: &Error) -> Done {
     match error.category() {
         Category::Conflict => Done::Again,
         Category::NotReady => error.retry_after().map_or(Done::Failed, Done::After),
+        Category::Transient if is_the_servers(error) => Done::Unreached,
         Category::Transient | Category::Forbidden => error.retry_after().map_or(Done::Failed, Done::After),
         Category::Permanent => Done::Parked,
         Category::NotLeader => Done::Dropped,
     }
 }
 
-/// Whether the failure is told on the object: what mends itself in a moment is not.
+/// Whether the API server was out of reach or had too much to do, which is no trouble of the object.
+fn is_the_servers(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<kube::Error>());
+    match source {
+        Some(kube::Error::Api(status)) => matches!(status.code, 429 | 503 | 504),
+        Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => true,
+        _ => false,
+    }
+}
+
+/// Whether the failure is told on the object: what mends itself in a moment is not, and neither is that the
+/// API server is in trouble, which one more write would make worse.
 pub(super) fn is_told(error: &Error) -> bool {
     match error.category() {
+        Category::Transient if is_the_servers(error) => false,
         Category::Transient | Category::Forbidden | Category::Permanent => true,
         Category::Conflict | Category::NotReady | Category::NotLeader => false,
     }
@@ -51,6 +64,21 @@ mod tests {
         assert_eq!(done(&Error::not_ready("x", Duration::from_secs(3))), Done::After(Duration::from_secs(3)));
         assert_eq!(done(&Error::new(Category::Conflict, "Conflict", "x")), Done::Again);
         assert_eq!(done(&Error::new(Category::NotLeader, "LeadershipLost", "x")), Done::Dropped);
+    }
+
+    #[test]
+    fn trouble_of_the_api_server_is_not_held_against_the_object() {
+        let answer = |code| {
+            let status = kube::core::Status::failure("x", "x").with_code(code);
+            Error::kube("writing", kube::Error::Api(status.boxed()))
+        };
+        let broken = Error::kube("writing", kube::Error::Service(Box::new(std::io::Error::other("reset"))));
+        for error in [answer(429), answer(503), answer(504), broken] {
+            assert_eq!(done(&error), Done::Unreached, "{error}");
+            assert!(!is_told(&error));
+        }
+        assert_eq!(done(&answer(500)), Done::Failed);
+        assert!(is_told(&answer(500)));
     }
 
     #[test]

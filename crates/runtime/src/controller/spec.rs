@@ -295,7 +295,12 @@ where
         let primary = informers.informer(&self.api, self.scope.as_ref(), self.labels.as_deref());
         let (news, predicate) = (queue.clone(), self.predicate);
         informers.listen(&primary, move |change: &Change| {
-            let Some(held) = &change.after else { return };
+            let Some(held) = &change.after else {
+                if let Some(gone) = &change.before {
+                    news.forget(gone.key());
+                }
+                return;
+            };
             match &change.before {
                 // A list brings everything, and most of it is no news.
                 Some(before) if change.listed && before.meta().version == held.meta().version => {}

@@ -57,6 +57,34 @@ async fn failures_wait_longer_and_longer_and_are_never_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_outage_of_the_api_server_never_brings_the_slow_pace() {
+    let queue = queue();
+    queue.add(&"a", Trigger::Changed);
+    let mut waits = Vec::new();
+    for _ in 0..8 {
+        let asked = Instant::now();
+        assert_eq!(queue.next().await, Some("a"));
+        waits.push(asked.elapsed().as_secs());
+        queue.done(&"a", Done::Unreached);
+    }
+    assert_eq!(waits, [0, 1, 2, 4, 8, 16, 16, 16]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_object_of_the_name_of_one_that_failed_for_good_starts_afresh() {
+    let queue = queue();
+    queue.add(&"a", Trigger::Changed);
+    assert_eq!(queue.next().await, Some("a"));
+    queue.done(&"a", Done::Parked);
+    queue.add(&"a", Trigger::Resync);
+    assert_eq!(within(&queue, NOW).await, None);
+    queue.forget(&"a");
+    queue.add(&"a", Trigger::Resync);
+    assert_eq!(within(&queue, NOW).await, Some("a"));
+    assert_eq!(queue.failures(&"a"), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_a_change_of_the_object_cuts_its_backoff_short() {
     let queue = queue();
     queue.add(&"a", Trigger::Changed);

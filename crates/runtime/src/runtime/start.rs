@@ -48,7 +48,7 @@ pub(super) async fn start(mut builder: RuntimeBuilder) -> Result<Started, Runtim
     let caches = health.readiness("caches");
     caches.not_ready("not everything was listed yet");
 
-    install(&builder, &clients).await?;
+    install(&builder.crds, settings.install_crds, &clients).await?;
     let webhooks = serve_webhooks(&mut builder, &clients, &namespace, &health, &metrics).await?;
 
     let (mut workers, mut watches) = (JoinSet::new(), JoinSet::new());
@@ -196,13 +196,17 @@ impl Elections {
 }
 
 /// Installs the CRDs that the operator brings, if it was told to.
-async fn install(builder: &RuntimeBuilder, clients: &Clients) -> Result<(), RuntimeError> {
-    let policy = match builder.settings.install_crds {
+async fn install(
+    crds: &[CustomResourceDefinition],
+    policy: InstallCrds,
+    clients: &Clients,
+) -> Result<(), RuntimeError> {
+    let policy = match policy {
         InstallCrds::Never => return Ok(()),
         InstallCrds::Safe => crd::Policy::Safe,
         InstallCrds::Force => crd::Policy::Force,
     };
-    for crd in &builder.crds {
+    for crd in crds {
         let installed = crd::install(clients.raw(), crd, policy)
             .await
             .map_err(|source| RuntimeError::Crd { name: crd.name_any(), source: Box::new(source) })?;
