@@ -31,10 +31,10 @@ impl Preset {
                 | "printer-column-added"
                 | "printer-column-removed"
                 | "printer-column-changed" => Some(Action::Ignore),
-                "enum-value-added" | "enum-lifted" => Some(Action::Safe),
+                // An API server refuses nothing where there is a default.
+                "enum-value-added" | "enum-lifted" | "required-with-default" => Some(Action::Safe),
                 // Without effect on the API server, so a matter of taste upstream.
                 "misplaced-size-floor" => Some(Action::Risky),
-                "required-with-default" => Some(Action::Safe),
                 _ => None,
             },
         }

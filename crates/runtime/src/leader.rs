@@ -38,10 +38,12 @@ mod leadership;
 mod record;
 mod requests;
 mod settings;
+mod state;
 
 pub use elector::Elector;
-pub use leadership::{LeaderState, Leadership, LeadershipControl, LeaseRef, NotLeader};
+pub use leadership::{Leadership, LeadershipControl, NotLeader};
 pub use settings::{InvalidElection, LeaderElection};
+pub use state::{LeaderState, LeaseRef};
 
 /// The annotation of a Lease that names the group whose instances shall lead.
 pub const PREFERRED_GROUP_ANNOTATION: &str = "slipway.dev/preferred-group";

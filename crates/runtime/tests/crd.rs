@@ -17,7 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_runtime::crd::{
-    Conversion, InstallError, Installed, Installer, MultiVersion, Policy, WebhookClient, check, install,
+    Conversion, Crdgen, CrdgenError, InstallError, Installed, Installer, MultiVersion, Policy, WebhookClient,
+    check, install,
 };
 use slipway_testkit::{ControlPlane, until};
 
@@ -260,31 +261,36 @@ async fn installers_that_start_at_once_agree() {
 #[tokio::test]
 async fn certificates_that_are_there_stay() {
     let (_plane, client) = plane().await;
-    let webhook = || Conversion::Webhook(WebhookClient::service("system", "webhook", "/convert"));
-    let crd = MultiVersion::stored::<Widget>().conversion(webhook()).build().unwrap();
-    install(client.clone(), &crd, Policy::Safe).await.unwrap();
-    let api = Api::<CustomResourceDefinition>::all(client.clone());
-    let pem = slipway_testkit::certificates::Authority::new("test").unwrap().certificate().to_owned();
-    let bundle = json!({"spec": {"conversion": {"webhook": {"clientConfig": {
-        "caBundle": k8s_openapi::ByteString(pem.into_bytes()),
-    }}}}});
+    let place = || WebhookClient::service("system", "webhook", "/convert");
+    let with = |crd: CustomResourceDefinition, webhook: WebhookClient| {
+        let mut crd = crd;
+        crd.spec.conversion = Some(Conversion::Webhook(webhook).to_spec());
+        crd
+    };
+    let pem = |name: &str| {
+        slipway_testkit::certificates::Authority::new(name).unwrap().certificate().to_owned().into_bytes()
+    };
     let bundle_of = async || {
         let value = serde_json::to_value(live(&client).await).unwrap();
         value.pointer("/spec/conversion/webhook/clientConfig/caBundle").cloned()
     };
-    // Once written by another manager, once under the installer's own name: neither is lost.
-    for manager in ["cert-manager", "slipway-crd-install"] {
-        let parameters = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
-        api.patch(NAME, &parameters, &Patch::Merge(&bundle)).await.unwrap();
+    let stays = async |who: &str| {
         let there = bundle_of().await;
         assert!(there.is_some());
-        let mut next = wider();
-        next.spec.conversion = Some(webhook().to_spec());
-        for policy in [Policy::Safe, Policy::Force] {
-            install(client.clone(), &next, policy).await.unwrap();
-            assert_eq!(bundle_of().await, there, "{manager}");
+        for (crd, policy) in [(wider(), Policy::Safe), (widgets(), Policy::Force)] {
+            install(client.clone(), &with(crd, place()), policy).await.unwrap();
+            assert_eq!(bundle_of().await, there, "{who}, {policy:?}");
         }
-    }
+    };
+    install(client.clone(), &with(widgets(), place().ca_bundle(pem("first"))), Policy::Safe).await.unwrap();
+    stays("written by an earlier install").await;
+    let bundle = json!({"spec": {"conversion": {"webhook": {"clientConfig": {
+        "caBundle": k8s_openapi::ByteString(pem("second")),
+    }}}}});
+    let parameters = PatchParams { field_manager: Some("cert-manager".to_owned()), ..PatchParams::default() };
+    let api = Api::<CustomResourceDefinition>::all(client.clone());
+    api.patch(NAME, &parameters, &Patch::Merge(&bundle)).await.unwrap();
+    stays("written by another").await;
 }
 
 #[tokio::test]
@@ -405,4 +411,21 @@ fn what_a_definition_must_have_is_checked_before_anybody_is_asked() {
     crd.spec.versions.push(crd.spec.versions[0].clone());
     crd.spec.versions[1].name = "v2".to_owned();
     assert_eq!(check(&crd)[0].to_string(), "spec.versions: v1 and v2 are stored; exactly one must be");
+}
+
+#[test]
+fn definitions_are_written_to_a_file_and_compared_with_it() {
+    let directory = slipway_testkit::scratch("crdgen").unwrap();
+    let path = directory.path().join("widgets.yaml");
+    let write = Crdgen { output: Some(path.clone()), check: false };
+    let compare = Crdgen { check: true, ..write.clone() };
+    assert!(matches!(compare.run(&[widgets()]), Err(CrdgenError::Stale { .. })));
+    write.run(&[widgets(), wider()]).unwrap();
+    compare.run(&[widgets(), wider()]).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let back: Vec<CustomResourceDefinition> = serde_saphyr::from_multiple(&text).unwrap();
+    assert_eq!(back, [widgets(), wider()]);
+    assert!(text.contains("maximum: 255\n"), "{text}");
+    let error = compare.run(&[narrower()]).unwrap_err().to_string();
+    assert!(error.ends_with("widgets.yaml is out of date; write it again without --check"), "{error}");
 }

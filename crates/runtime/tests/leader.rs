@@ -176,7 +176,7 @@ async fn a_frozen_leader_writes_nothing_after_another_took_over() {
     };
 
     let rhythm = [3_000, 2_000, 500];
-    let frozen = process::start(&place, "a", rhythm).part;
+    let frozen = process::start_to_rest(&place, "a", rhythm).part;
     until("the first leader to rest between two writes", MINUTE, async || {
         frozen.log().contains("resting").then_some(())
     })

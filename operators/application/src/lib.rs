@@ -2,6 +2,7 @@
 
 pub mod admission;
 pub mod children;
+pub mod configuration;
 pub mod controller;
 pub mod conversion;
 pub mod crd;

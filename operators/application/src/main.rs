@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 use slipway_application_operator::admission::{ApplicationPolicy, conversions, defaulter};
+use slipway_application_operator::configuration::{Configuration, SECTION};
 use slipway_application_operator::controller::ApplicationController;
 use slipway_application_operator::crd::{self, Application};
 use slipway_application_operator::policy::Profile;
@@ -23,8 +24,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What the operator is called, in its Lease, its logs and its metrics.
 const NAME: &str = "application-operator";
-/// The key of the configuration file for the rules that Applications are held against.
-const SECTION: &str = "policy";
 
 /// Runs Applications: a Deployment, its configuration, its Service and its disruption budget from one object.
 #[derive(Debug, Parser)]
@@ -32,9 +31,6 @@ const SECTION: &str = "policy";
 struct Arguments {
     #[command(flatten)]
     flags: Flags,
-    /// The webhook configurations that the CA is written into [env: WEBHOOK_CONFIGURATION]
-    #[arg(long, env = "WEBHOOK_CONFIGURATION", hide_env = true, value_name = "NAME")]
-    webhook_configuration: Option<String>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -69,13 +65,13 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     if let Some(Command::Crdgen(crdgen)) = arguments.command {
         return Ok(crdgen.run(&[definition])?);
     }
-    let loaded = Settings::load::<Profile>(&arguments.flags, Some(SECTION), &process_environment)?;
+    let loaded = Settings::load::<Configuration>(&arguments.flags, Some(SECTION), &process_environment)?;
     let settings = loaded.settings.clone();
+    let configuration: Vec<String> = loaded.extra.webhook_configuration.clone().into_iter().collect();
     let telemetry = slipway_telemetry::init(&settings.logging(NAME, env!("CARGO_PKG_VERSION")))?;
     let watcher = Watcher::start(loaded);
     let profile = profile(watcher.live());
 
-    let configuration: Vec<String> = arguments.webhook_configuration.into_iter().collect();
     let injection = Injection {
         validating: configuration.clone(),
         mutating: configuration.clone(),
@@ -103,11 +99,11 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
 }
 
 /// The rules that Applications are held against, whenever they change.
-fn profile(mut live: watch::Receiver<Live<Profile>>) -> watch::Receiver<Arc<Profile>> {
-    let (sender, receiver) = watch::channel(Arc::clone(&live.borrow().extra));
+fn profile(mut live: watch::Receiver<Live<Configuration>>) -> watch::Receiver<Arc<Profile>> {
+    let (sender, receiver) = watch::channel(Arc::new(live.borrow().extra.policy.clone()));
     tokio::spawn(async move {
         while live.changed().await.is_ok() {
-            let now = Arc::clone(&live.borrow_and_update().extra);
+            let now = Arc::new(live.borrow_and_update().extra.policy.clone());
             if sender.send(now).is_err() {
                 return;
             }

@@ -36,7 +36,7 @@ fn raw(client: &Client, resource: &ApiResource) -> Api<DynamicObject> {
     Api::namespaced_with(client.clone(), "default", resource)
 }
 
-fn object(api_version: &str, spec: Value) -> DynamicObject {
+fn object(api_version: &str, spec: &Value) -> DynamicObject {
     serde_json::from_value(json!({
         "apiVersion": format!("cloudnative.elide.dev/{api_version}"), "kind": "Application",
         "metadata": {"name": "web"}, "spec": spec,
@@ -66,7 +66,7 @@ async fn an_application_is_accepted_completed_and_scaled() {
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "0.5", "memory": "512Mi"}},
     });
     raw(&client, &Application::api_resource())
-        .create(&PostParams::default(), &object("v1", spec))
+        .create(&PostParams::default(), &object("v1", &spec))
         .await
         .unwrap();
     let apps = Api::<Application>::namespaced(client.clone(), "default");
@@ -99,10 +99,7 @@ async fn invalid_applications_are_refused_by_field_and_rule() {
         // A new definition takes a moment until every handler knows it.
         until("an answer about the object", MINUTE, async || {
             match api
-                .create(
-                    &PostParams { dry_run: true, ..PostParams::default() },
-                    &object(api_version, spec.clone()),
-                )
+                .create(&PostParams { dry_run: true, ..PostParams::default() }, &object(api_version, &spec))
                 .await
             {
                 Err(kube::Error::Api(status)) if status.code == 404 => None,
@@ -135,6 +132,10 @@ async fn invalid_applications_are_refused_by_field_and_rule() {
             vec!["spec.config", "PORT must be a port number from 1 to 65535"],
         ),
         (
+            json!({"replicas": 1, "image": "nginx", "config": {"no blanks": "1"}}),
+            vec!["spec.config", "names have 1 to 253 letters, digits"],
+        ),
+        (
             json!({"replicas": 1, "image": "nginx", "config": {"DEBUG": true}}),
             vec!["spec.config.DEBUG", "must be of type string"],
         ),
@@ -157,9 +158,14 @@ async fn invalid_applications_are_refused_by_field_and_rule() {
         }
     }
     let beta = v1beta1::Application::api_resource();
+    let with = |name: &str, value: &str| {
+        let env = json!([{"name": "A", "value": "x"}, {"name": name, "value": value}]);
+        json!({"replicas": 1, "container": {"image": "nginx"}, "env": env})
+    };
     let twice = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]);
     for (spec, words) in [
         (json!({"replicas": 1, "container": {"image": " "}}), vec!["spec.container.image"]),
+        (with("no blanks", ""), vec!["spec.env[1].name"]),
         (
             json!({"replicas": 1, "container": {"image": "nginx"}, "env": twice}),
             vec!["spec.env[1]", "Duplicate value"],

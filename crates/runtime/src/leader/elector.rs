@@ -14,10 +14,11 @@ use tokio::time::Instant;
 
 use super::callbacks::{Drain, Herald, News};
 use super::candidacy::{Candidacy, Candidate, Source, Step};
-use super::leadership::{LeaderState, Leadership, LeaseRef};
+use super::leadership::Leadership;
 use super::record::{self, Record};
 use super::requests::{Refusal, Requests};
 use super::settings::{LeaderElection, random};
+use super::state::{LeaderState, LeaseRef};
 
 /// Candidates that wait for the same moment try within this of each other.
 const MOST_JITTER_MILLIS: u64 = 100;

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-use super::leadership::LeaseRef;
+use super::state::LeaseRef;
 
 /// One Lease at the API server.
 #[derive(Clone)]

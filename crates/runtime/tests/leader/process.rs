@@ -18,7 +18,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::place::Place;
 
-/// The writes after which it rests, so that a test can freeze it between two writes.
 const WRITES_BEFORE_REST: u32 = 20;
 pub(crate) const REST: Duration = Duration::from_secs(4);
 
@@ -37,11 +36,21 @@ impl Candidate {
 
 /// Starts a candidate of this name, with this rhythm in milliseconds: duration, deadline, retry.
 pub(crate) fn start(place: &Place, identity: &str, rhythm: [u64; 3]) -> Candidate {
+    start_with(place, identity, rhythm, u32::MAX)
+}
+
+/// Starts one that says so and rests after its first writes, for a test that freezes it between two.
+pub(crate) fn start_to_rest(place: &Place, identity: &str, rhythm: [u64; 3]) -> Candidate {
+    start_with(place, identity, rhythm, WRITES_BEFORE_REST)
+}
+
+fn start_with(place: &Place, identity: &str, rhythm: [u64; 3], writes_before_rest: u32) -> Candidate {
     let part = Part::builder(identity, std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "process::candidate", "--nocapture"])
+        .args(["--exact", "process::candidate", "--nocapture"])
         .env("CANDIDATE_KUBECONFIG", &place.kubeconfig_file)
         .env("CANDIDATE_LEASE", place.lease)
         .env("CANDIDATE_IDENTITY", identity)
+        .env("CANDIDATE_WRITES", writes_before_rest.to_string())
         .env("CANDIDATE_RHYTHM", rhythm.map(|millis| millis.to_string()).join(","))
         .start()
         .unwrap();
@@ -49,8 +58,11 @@ pub(crate) fn start(place: &Place, identity: &str, rhythm: [u64; 3]) -> Candidat
 }
 
 #[tokio::test]
-#[ignore = "other tests run it as a process of its own"]
 async fn candidate() {
+    // Other tests run it as a process of its own; among the tests it has nothing to do.
+    if std::env::var_os("CANDIDATE_KUBECONFIG").is_none() {
+        return;
+    }
     slipway_testkit::init();
     let setting = |name: &str| std::env::var(format!("CANDIDATE_{name}")).unwrap();
     let kubeconfig = Kubeconfig::read_from(setting("KUBECONFIG")).unwrap();
@@ -69,12 +81,15 @@ async fn candidate() {
         .start(clients.raw())
         .unwrap();
     let journal = Api::<ConfigMap>::default_namespaced(clients.fenced(&leadership));
+    let writes_before_rest = setting("WRITES").parse::<u32>().unwrap();
     let write = async {
         leadership.acquired().await;
         for number in 0_u32.. {
-            if number == WRITES_BEFORE_REST {
+            if number == writes_before_rest {
                 println!("resting");
-                tokio::time::sleep(REST).await;
+                // Holds the only thread: nothing runs between waking and the next write, not even the
+                // elector, so that the clock alone must stop it.
+                std::thread::sleep(REST);
             }
             let entry = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": lease},
                 "data": {"writer": identity, "number": number.to_string()}});

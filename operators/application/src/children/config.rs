@@ -34,7 +34,9 @@ pub fn config_hash(app: &Application) -> Option<String> {
         hasher.update(value.len().to_be_bytes());
         hasher.update(value);
     }
-    Some(hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    let digest: [u8; 32] = hasher.finalize().into();
+    let start = digest.first_chunk().copied().map(u64::from_be_bytes).unwrap_or_default();
+    Some(format!("{start:016x}"))
 }
 
 /// Name, namespace and labels of a child.

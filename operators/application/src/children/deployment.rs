@@ -99,7 +99,7 @@ fn resources(app: &Application) -> Result<Option<ResourceRequirements>, SpecErro
     let requests = amounts("requests", resources.requests.as_ref())?;
     let limits = amounts("limits", resources.limits.as_ref())?;
     let any = requests.is_some() || limits.is_some();
-    Ok(any.then(|| ResourceRequirements { requests, limits, claims: None }))
+    Ok(any.then_some(ResourceRequirements { requests, limits, claims: None }))
 }
 
 fn amounts(kind: &str, amounts: Option<&Amounts>) -> Result<Option<BTreeMap<String, Amount>>, SpecError> {

@@ -73,8 +73,9 @@ fn service_name(name: &str) -> String {
 }
 
 fn hash(name: &str) -> String {
-    let digest = Sha256::digest(name.as_bytes());
-    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    let digest: [u8; 32] = Sha256::digest(name.as_bytes()).into();
+    let start = digest.first_chunk().copied().map(u32::from_be_bytes).unwrap_or_default();
+    format!("{start:08x}")
 }
 
 #[cfg(test)]

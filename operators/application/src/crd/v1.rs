@@ -1,4 +1,5 @@
 //! `cloudnative.elide.dev/v1`: the version that is stored.
+#![allow(clippy::duplicated_attributes, reason = "two printer columns have the same type")]
 
 use std::collections::BTreeMap;
 
@@ -56,10 +57,16 @@ pub struct ApplicationSpec {
     pub strategy: Option<Strategy>,
     /// Environment of the container. `PORT` is where it listens, 8080 when it is not given.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("x-kubernetes-validations" = [rule(
-        "!('PORT' in self) || (self['PORT'].matches('^[1-9][0-9]{0,4}$') && int(self['PORT']) <= 65535)",
-        "PORT must be a port number from 1 to 65535"
-    )]))]
+    #[schemars(extend("x-kubernetes-validations" = [
+        rule(
+            "self.all(key, key.matches('^[-._a-zA-Z0-9]{1,253}$'))",
+            "names have 1 to 253 letters, digits, '-', '_' and '.'"
+        ),
+        rule(
+            "!('PORT' in self) || (self['PORT'].matches('^[1-9][0-9]{0,4}$') && int(self['PORT']) <= 65535)",
+            "PORT must be a port number from 1 to 65535"
+        ),
+    ]))]
     pub config: BTreeMap<String, String>,
     /// Processor time and memory of each pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]

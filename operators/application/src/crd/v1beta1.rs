@@ -1,6 +1,7 @@
 //! `cloudnative.elide.dev/v1beta1`: served beside [`super::v1`], in another shape.
 //!
 //! It names the container and lists its environment, as a pod does, and does not know resources.
+#![allow(clippy::duplicated_attributes, reason = "two printer columns have the same type")]
 
 use kube::CustomResource;
 use schemars::{JsonSchema, Schema};
@@ -61,7 +62,7 @@ pub struct Container {
 #[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvVar {
     /// Name of the variable.
-    #[schemars(length(min = 1))]
+    #[schemars(length(max = 253), regex(pattern = r"^[-._a-zA-Z0-9]+$"))]
     pub name: String,
     /// Its value.
     #[serde(default)]

@@ -184,11 +184,11 @@ pub(super) fn is_host(text: &str) -> bool {
         }
         None => text.split_once(':').map_or((text, None), |(name, port)| (name, Some(port))),
     };
-    let part = |part: &str| {
+    let is_label = |label: &str| {
         let inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        !part.is_empty() && part.bytes().all(inner) && !part.starts_with('-') && !part.ends_with('-')
+        !label.is_empty() && label.bytes().all(inner) && !label.starts_with('-') && !label.ends_with('-')
     };
-    name.split('.').all(part) && port.is_none_or(is_port)
+    name.split('.').all(is_label) && port.is_none_or(is_port)
 }
 
 fn is_port(text: &str) -> bool {
