@@ -124,11 +124,16 @@ serveEvents: {{ .Values.serveEvents }}
 - apiGroups: [cloudnative.elide.dev]
   resources: [applications/finalizers]
   verbs: [update]
+# These an Application has for as long as it lives, and they go with it.
 - apiGroups: [apps]
   resources: [deployments]
-  verbs: [get, list, watch, create, patch, delete]
+  verbs: [get, list, watch, create, patch]
 - apiGroups: [""]
-  resources: [services, configmaps]
+  resources: [services]
+  verbs: [get, list, watch, create, patch]
+# These it may do without.
+- apiGroups: [""]
+  resources: [configmaps]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on ends there"
 )]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,17 +14,32 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use slipway_application_operator::crd::{Application, Phase};
+use slipway_testkit::metrics::Scrape;
 use slipway_testkit::{Image, Part, Program, RealCluster, Scratch, scratch, skipped, until};
 
 const PATIENCE: Duration = Duration::from_mins(4);
 const NAMESPACE: &str = "operators";
 const WEB: &str = "docker.io/library/web";
+
+/// What is granted and needed only when something goes wrong: reading afresh what somebody else wrote in
+/// between, and what the API server asks of whoever sets an owner that blocks deletion.
+const SELDOM: [&str; 6] = [
+    "get applications",
+    "get poddisruptionbudgets",
+    "get services",
+    "patch events",
+    "update applications/finalizers",
+    "update secrets",
+];
 
 struct Cluster {
     cluster: RealCluster,
@@ -148,6 +164,43 @@ impl Cluster {
         .unwrap();
     }
 
+    /// The verbs that the chart's roles grant and no replica ever used, as `verb resource`.
+    async fn unused_permissions(&self) -> BTreeSet<String> {
+        let mut used = BTreeSet::new();
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), NAMESPACE);
+        for pod in pods.list(&ListParams::default()).await.unwrap() {
+            let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{}:3000/proxy/metrics", pod.name_any());
+            let request = http::Request::get(&path).body(Vec::new()).unwrap();
+            let page = Scrape::parse(&self.client.request_text(request).await.unwrap()).unwrap();
+            for sample in page.samples().iter().filter(|sample| sample.name == "rest_client_requests_total") {
+                used.insert(format!("{} {}", sample.labels["verb"], sample.labels["resource"]));
+            }
+        }
+        let mut granted = BTreeSet::new();
+        let roles: Api<Role> = Api::all(self.client.clone());
+        let cluster_roles: Api<ClusterRole> = Api::all(self.client.clone());
+        let ours = ListParams::default().labels("app.kubernetes.io/instance=harbour");
+        let mut rules: Vec<PolicyRule> = Vec::new();
+        rules.extend(
+            roles.list(&ours).await.unwrap().into_iter().flat_map(|role| role.rules.unwrap_or_default()),
+        );
+        rules.extend(
+            cluster_roles
+                .list(&ours)
+                .await
+                .unwrap()
+                .into_iter()
+                .flat_map(|role| role.rules.unwrap_or_default()),
+        );
+        for rule in rules {
+            for resource in rule.resources.iter().flatten() {
+                granted.extend(rule.verbs.iter().map(|verb| format!("{verb} {resource}")));
+            }
+        }
+        assert!(!granted.is_empty() && !used.is_empty());
+        granted.difference(&used).cloned().collect()
+    }
+
     async fn leader(&self) -> String {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
         until("a leader", PATIENCE, || async {
@@ -215,6 +268,32 @@ async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal
     cluster.running("web", 2).await;
     cluster.answers("web", "version 2").await;
 
+    // Its configuration changed and given up, its budget and its Service meddled with.
+    cluster.change("web", json!({"spec": {"config": {"MODE": "fast"}}})).await;
+    cluster.running("web", 2).await;
+    let services: Api<Service> = Api::namespaced(cluster.client.clone(), "default");
+    services
+        .patch(
+            "web",
+            &meddling,
+            &Patch::Merge(json!({"metadata": {"labels": {"app.kubernetes.io/name": "x"}}})),
+        )
+        .await
+        .unwrap();
+    let budgets: Api<PodDisruptionBudget> = Api::namespaced(cluster.client.clone(), "default");
+    budgets.patch("web", &meddling, &Patch::Merge(json!({"spec": {"maxUnavailable": 2}}))).await.unwrap();
+    until("the children to be put right", PATIENCE, || async {
+        let service = services.get("web").await.ok()?;
+        let budget = budgets.get("web").await.ok()?;
+        (service.labels()["app.kubernetes.io/name"] != "x"
+            && budget.spec?.max_unavailable == Some(IntOrString::Int(1)))
+        .then_some(())
+    })
+    .await
+    .unwrap();
+    cluster.change("web", json!({"spec": {"replicas": 1, "config": null}})).await;
+    cluster.running("web", 1).await;
+
     // The node's kubelet is restarted: everything goes on.
     cluster.cluster.restart_kubelet().await.unwrap();
     cluster.create("after", json!({"replicas": 1, "image": format!("{WEB}:1")})).await.unwrap();
@@ -246,10 +325,7 @@ async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal
     for name in ["web", "after"] {
         cluster.apps().delete(name, &DeleteParams::default()).await.unwrap();
     }
-    let (services, maps): (Api<Service>, Api<ConfigMap>) = (
-        Api::namespaced(cluster.client.clone(), "default"),
-        Api::namespaced(cluster.client.clone(), "default"),
-    );
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), "default");
     until("everything to be gone", PATIENCE, || async {
         let left = cluster.apps().list(&ListParams::default()).await.unwrap().items.len()
             + deployments.list(&ListParams::default()).await.unwrap().items.len()
@@ -269,6 +345,9 @@ async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal
     })
     .await
     .unwrap();
+    let mut unused = cluster.unused_permissions().await;
+    unused.retain(|permission| !SELDOM.contains(&permission.as_str()));
+    assert!(unused.is_empty(), "granted, but never needed: {unused:?}");
     cluster.helm(&["uninstall", "harbour", "--wait"]).await;
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
     definitions.get("applications.cloudnative.elide.dev").await.unwrap();
