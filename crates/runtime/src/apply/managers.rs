@@ -68,9 +68,10 @@ pub(super) fn as_applied(live: &Value, manager: &str) -> Option<Value> {
         !(entry["manager"] == manager && entry["subresource"].as_str().unwrap_or_default().is_empty())
     });
     let books: Vec<Value> = others.cloned().chain([merged]).collect();
+    // The version is set, not tested: a newer object then is a conflict to try again, while a test that
+    // fails looks like a request that makes no sense.
     Some(json!([
-        {"op": "test", "path": "/metadata/uid", "value": live["metadata"]["uid"]},
-        {"op": "test", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
         {"op": "replace", "path": "/metadata/managedFields", "value": books},
     ]))
 }
@@ -123,10 +124,10 @@ mod tests {
     #[test]
     fn the_books_are_united_under_apply_and_others_keep_theirs() {
         let patch = as_applied(&live(), "me").unwrap();
-        let books = patch[2]["value"].as_array().unwrap();
+        let books = patch[1]["value"].as_array().unwrap();
         assert_eq!(books.len(), 2);
         assert_eq!(books[1]["operation"], "Apply");
         assert_eq!(books[1]["fieldsV1"]["f:data"], json!({".": {}, "f:a": {}, "f:b": {}, "f:c": {}}));
-        assert_eq!(patch[1], json!({"op": "test", "path": "/metadata/resourceVersion", "value": "7"}));
+        assert_eq!(patch[0], json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "7"}));
     }
 }

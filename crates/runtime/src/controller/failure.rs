@@ -10,9 +10,10 @@ use crate::queue::Done;
 pub(super) fn done(error: &Error) -> Done {
     match error.category() {
         Category::Conflict => Done::Again,
-        Category::NotReady => error.retry_after().map_or(Done::Failed, Done::After),
         Category::Transient if is_the_servers(error) => Done::Unreached,
-        Category::Transient | Category::Forbidden => error.retry_after().map_or(Done::Failed, Done::After),
+        Category::NotReady | Category::Transient | Category::Forbidden => {
+            error.retry_after().map_or(Done::Failed, Done::After)
+        }
         Category::Permanent => Done::Parked,
         Category::NotLeader => Done::Dropped,
     }

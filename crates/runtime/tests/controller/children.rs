@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use slipway_runtime::apply::{APPLIED, Children};
 use slipway_runtime::controller::{Context, ControllerSpec, Outcome};
@@ -99,7 +99,7 @@ async fn map(workshop: &Workshop, what: &str, like: impl Fn(&ConfigMap) -> bool)
 }
 
 fn size(map: &ConfigMap) -> usize {
-    map.data.as_ref().map_or(0, |data| data.len())
+    map.data.as_ref().map_or(0, std::collections::BTreeMap::len)
 }
 
 #[tokio::test]
@@ -124,19 +124,36 @@ async fn a_child_that_others_write_to_all_the_time_is_removed_all_the_same() {
     let _operator = workshop.start(keeper(&turns)).await;
     workshop.put("a", json!({"size": 1})).await;
     map(&workshop, "the child", |_| true).await;
-    let maps = workshop.of::<ConfigMap>();
-    let hammering = tokio::spawn(async move {
-        for beat in 0_u32.. {
-            let beat = Patch::Merge(json!({"metadata": {"labels": {"beat": beat.to_string()}}}));
-            match maps.patch("a", &PatchParams::default(), &beat).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if status.code == 404 => return,
-                Err(error) => panic!("{error}"),
-            }
-        }
-    });
+    let hammering = tokio::spawn(hammer(workshop.of(), |_| false));
     workshop.change("a", json!({"spec": {"size": 0}})).await;
     tokio::time::timeout(PATIENCE, hammering).await.expect("the child goes").unwrap();
+}
+
+/// Writes to the child without a pause until it is gone, or seen like this.
+async fn hammer(maps: Api<ConfigMap>, enough: impl Fn(&ConfigMap) -> bool) {
+    for beat in 0_u32.. {
+        let beat = Patch::Merge(json!({"metadata": {"labels": {"beat": beat.to_string()}}}));
+        match maps.patch("a", &PatchParams::default(), &beat).await {
+            Ok(map) if enough(&map) => return,
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => return,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_others_write_to_all_the_time_loses_what_is_wanted_no_more() {
+    let workshop = Workshop::new("busy").await;
+    let turns = Turns::default();
+    let _operator = workshop.start(keeper(&turns)).await;
+    workshop.put("a", json!({"size": 3})).await;
+    map(&workshop, "the child", |_| true).await;
+    let hammering = tokio::spawn(hammer(workshop.of(), |map| size(map) == 1));
+    workshop.change("a", json!({"spec": {"size": 1}})).await;
+    tokio::time::timeout(PATIENCE, hammering).await.expect("the keys go").unwrap();
+    let told = workshop.told("a").await;
+    assert!(told.is_empty(), "nothing failed: {told:?}");
 }
 
 #[tokio::test]
@@ -156,7 +173,9 @@ async fn what_a_former_object_of_the_name_left_is_waited_for_and_replaced() {
     let _operator = workshop.start(keeper(&turns)).await;
     workshop.put("a", json!({"size": 2})).await;
     turns.reach("a", 1).await;
+    // The garbage collector would do this in its own time.
     let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    workshop.of::<ConfigMap>().delete("a", &DeleteParams::default()).await.unwrap();
     workshop.of::<ConfigMap>().patch("a", &PatchParams::default(), &free).await.unwrap();
     map(&workshop, "a child of its own", |map| size(map) == 2).await;
     let told = workshop.told("a").await;

@@ -9,7 +9,7 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::json;
 use slipway_runtime::controller::{Context, ControllerSpec, Outcome, Reconcile};
 use slipway_runtime::error::Error;
-use slipway_runtime::leader::LeaderElection;
+use slipway_runtime::leader::{LeaderElection, Leadership};
 
 use crate::scripted::{Scripted, Turns};
 use crate::workshop::{Gadget, Workshop};
@@ -58,7 +58,7 @@ async fn a_controller_with_a_lease_of_its_own_works_only_while_that_is_its() {
     workshop.put("widget", json!({"size": 1})).await;
     workshop.put_kind::<Gadget>(json!({"name": "gadget"}), json!({"size": 1})).await;
     widgets.reach("widget", 1).await;
-    let leads = || -> Vec<bool> { operator.leaderships().iter().map(|lease| lease.is_leader()).collect() };
+    let leads = || -> Vec<bool> { operator.leaderships().iter().map(Leadership::is_leader).collect() };
     assert_eq!(leads(), [true, false]);
     assert_eq!(gadgets.of("gadget"), 0, "it belongs to somebody else");
 

@@ -52,6 +52,6 @@ pub(crate) async fn account(client: &Client, admin: Config, rules: &[Value]) -> 
 /// Gives the user other permissions.
 pub(crate) async fn grant(client: &Client, rules: &[Value]) {
     let change = Patch::Merge(json!({"rules": rules}));
-    let roles = Api::<ClusterRole>::all(client.clone());
-    roles.patch(ACCOUNT, &PatchParams::default(), &change).await.unwrap();
+    let api = Api::<ClusterRole>::all(client.clone());
+    api.patch(ACCOUNT, &PatchParams::default(), &change).await.unwrap();
 }
