@@ -124,8 +124,20 @@ pub(crate) fn soak(words: &[&str]) -> anyhow::Result<ExitCode> {
     loop {
         let environment = [("SLIPWAY_KUBERNETES", "oldest"), ("SLIPWAY_SOAK", "1")];
         let seed = round.to_string();
-        let environment = [environment[0], environment[1], ("SLIPWAY_SOAK_ROUND", seed.as_str())];
-        let packages = ["slipway-testkit", "slipway-crd-compat", "slipway"];
+        let length = minutes.to_string();
+        let environment = [
+            environment[0],
+            environment[1],
+            ("SLIPWAY_SOAK_ROUND", seed.as_str()),
+            ("SLIPWAY_SOAK_MINUTES", length.as_str()),
+        ];
+        let packages = [
+            "slipway-testkit",
+            "slipway-crd-compat",
+            "slipway",
+            "slipway-runtime",
+            "slipway-application-operator",
+        ];
         let selection: Vec<_> =
             packages.iter().flat_map(|package| ["--package".to_owned(), (*package).to_owned()]).collect();
         let passed = summary.step(&format!("round {round}, oldest Kubernetes"), |summary| {
