@@ -31,6 +31,15 @@ pub struct Applier {
     quirks: Mutex<HashMap<Box<str>, (Note, Vec<Difference>)>>,
 }
 
+/// What is believed of how a child came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// What the note on it says.
+    Note,
+    /// Nothing but the books of its field managers: somebody may have written the note.
+    Books,
+}
+
 /// Group and kind, however the version reads.
 type ApiKey = (String, String);
 
@@ -159,13 +168,22 @@ impl Applier {
             ))
         })?;
         let mut last = None;
+        let mut trust = Trust::Note;
         for _ in 0..ATTEMPTS {
-            let attempt = match store.get(&child.key) {
+            let live = store.get(&child.key);
+            let attempt = match &live {
                 None => self.create(child, store, applied).await,
-                Some(live) => self.update(parent, child, store, &live, applied).await,
+                Some(live) => self.update(parent, child, store, live, trust, applied).await,
             };
             match attempt {
                 Ok(()) => return Ok(()),
+                // What the creation set and nobody wants any more may be in the way.
+                Err(error)
+                    if error.category() == Category::Permanent && live.is_some() && trust == Trust::Note =>
+                {
+                    trust = Trust::Books;
+                    last = Some(error);
+                }
                 Err(error) if error.category() == Category::Conflict && is_stale(&error) => {
                     self.refresh(&child.api, &child.key, store).await?;
                     last = Some(error);
@@ -193,6 +211,7 @@ impl Applier {
         child: &Child,
         store: &Store,
         live: &Held,
+        trust: Trust,
         applied: &mut Applied,
     ) -> Result<(), Error> {
         let meta = live.meta();
@@ -204,7 +223,8 @@ impl Applier {
         }
         let known = meta.applied.as_deref().and_then(Note::parse);
         // Whoever takes the note away takes away what it says of the books, too: they are looked into then.
-        let mut wanted_note = Note::of(&child.wanted, known.as_ref().is_none_or(|known| known.created));
+        let created = trust == Trust::Books || known.as_ref().is_none_or(|known| known.created);
+        let mut wanted_note = Note::of(&child.wanted, created);
         let same_wish = known.as_ref().is_some_and(|known| known.wants_the_same(&wanted_note));
         let content: Value = live.decode().map_err(|error| {
             Error::transient(format!("reading {} as it is", child.named())).caused_by(error)

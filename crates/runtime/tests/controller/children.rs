@@ -181,3 +181,49 @@ async fn what_a_former_object_of_the_name_left_is_waited_for_and_replaced() {
     let told = workshop.told("a").await;
     assert!(told.iter().all(|(reason, _)| reason != "NameTaken"), "{told:?}");
 }
+
+/// A Deployment whose one port has the number that the Widget is large.
+async fn port(widget: Arc<Widget>, context: Context<Widget>) -> Result<Outcome, Error> {
+    let deployment: Deployment = serde_json::from_value(json!({
+        "metadata": {"name": widget.name_any()},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{
+                "name": "main", "image": "main:1",
+                "ports": [{"name": "http", "containerPort": widget.spec.size, "protocol": "TCP"}],
+            }]},
+        }},
+    }))
+    .unwrap();
+    let mut children = Children::new();
+    children.add(&deployment)?;
+    context.apply(children).await?;
+    Ok(Outcome::done())
+}
+
+#[tokio::test]
+async fn a_note_that_somebody_else_wrote_does_not_keep_a_child_from_changing() {
+    let workshop = Workshop::new("forged").await;
+    let turns = Turns::default();
+    let controller = || {
+        let script = Scripted::acting(&turns, |widget, context, _| Box::pin(port(widget, context)));
+        ControllerSpec::new(script).owns::<Deployment>()
+    };
+    let operator = workshop.start(controller()).await;
+    workshop.put("a", json!({"size": 8080})).await;
+    let deployments = workshop.of::<Deployment>();
+    until("the child", PATIENCE, || async { deployments.get_opt("a").await.unwrap() }).await.unwrap();
+    operator.stop().await;
+    // Port 8080 was created under a name that an apply does not take back, and the note denies it.
+    let forge = json!({"metadata": {"annotations": {APPLIED: "applied:0000000000000000"}}});
+    deployments.patch("a", &PatchParams::default(), &Patch::Merge(forge)).await.unwrap();
+    workshop.change("a", json!({"spec": {"size": 9090}})).await;
+    let _operator = workshop.start(controller()).await;
+    until("the other port", PATIENCE, || async {
+        let deployment = serde_json::to_value(deployments.get("a").await.unwrap()).unwrap();
+        let ports = &deployment["spec"]["template"]["spec"]["containers"][0]["ports"];
+        (ports.as_array()?.len() == 1 && ports[0]["containerPort"] == 9090).then_some(())
+    })
+    .await
+    .unwrap();
+}

@@ -123,7 +123,7 @@ fn meddling() -> impl Strategy<Value = (Target, Value)> {
         (Deployment, json!({"spec": {"paused": false, "minReadySeconds": 0}})),
         (Deployment, container(json!({"name": "application", "image": "somebody:1"}))),
         (Deployment, no_note.clone()),
-        (Deployment, wrong_note.clone()),
+        (Deployment, wrong_note),
         (Deployment, other),
         (Service, json!({"spec": {"selector": {"app.kubernetes.io/name": "somebody"}}})),
         (Service, json!({"spec": {"ports": [{"name": "other", "port": 81, "protocol": "TCP"}]}})),
@@ -133,7 +133,6 @@ fn meddling() -> impl Strategy<Value = (Target, Value)> {
         (ConfigMap, json!({"data": null})),
         (ConfigMap, no_label),
         (ConfigMap, no_note),
-        (ConfigMap, wrong_note),
         (Budget, json!({"spec": {"maxUnavailable": 0}})),
         (Budget, json!({"spec": {"unhealthyPodEvictionPolicy": null}})),
     ];
