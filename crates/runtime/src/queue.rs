@@ -55,6 +55,8 @@ pub enum Done {
 pub trait QueueObserver: Send + Sync {
     /// How many keys wait for a worker now.
     fn depth(&self, depth: usize);
+    /// How many keys workers have now.
+    fn processing(&self, processing: usize);
     /// A key was put in.
     fn added(&self);
     /// A key failed and is put back.
@@ -82,6 +84,7 @@ struct State<K> {
     delayed: BTreeMap<(Instant, u64), K>,
     sequence: u64,
     taken: u64,
+    processing: usize,
     open: bool,
     closed: bool,
 }
@@ -137,6 +140,7 @@ impl<K: Clone + Eq + Hash + Send + fmt::Display> Queue<K> {
             delayed: BTreeMap::new(),
             sequence: 0,
             taken: 0,
+            processing: 0,
             open: false,
             closed: false,
         };
@@ -238,6 +242,8 @@ impl<K: Clone + Eq + Hash + Send + fmt::Display> Queue<K> {
                     if let Some(entry) = state.entries.get_mut(&key) {
                         entry.place = Place::Processing;
                         entry.since = now;
+                        state.processing += 1;
+                        self.observe_processing(&state);
                     }
                     if state.depth() > 0 {
                         self.shared.wake.notify_one();
@@ -261,6 +267,10 @@ impl<K: Clone + Eq + Hash + Send + fmt::Display> Queue<K> {
     pub fn done(&self, key: &K, done: Done) {
         let now = Instant::now();
         let mut state = self.lock();
+        if state.entries.get(key).is_some_and(|entry| entry.place == Place::Processing) {
+            state.processing = state.processing.saturating_sub(1);
+            self.observe_processing(&state);
+        }
         if !state.open || done == Done::Dropped {
             state.entries.remove(key);
             return;
@@ -330,7 +340,7 @@ impl<K: Clone + Eq + Hash + Send + fmt::Display> Queue<K> {
     /// Whether nothing waits and nobody works; what waits for its time or for a change does not count.
     pub fn is_idle(&self) -> bool {
         let state = self.lock();
-        state.depth() == 0 && !state.entries.values().any(|entry| entry.place == Place::Processing)
+        state.depth() == 0 && state.processing == 0
     }
 
     /// How long the longest-held key has been with its worker.
@@ -373,6 +383,12 @@ impl<K: Clone + Eq + Hash + Send + fmt::Display> Queue<K> {
         }
         self.observe_depth(state);
         self.shared.wake.notify_one();
+    }
+
+    fn observe_processing(&self, state: &State<K>) {
+        if let Some(observer) = &self.shared.observer {
+            observer.processing(state.processing);
+        }
     }
 
     fn observe_depth(&self, state: &State<K>) {

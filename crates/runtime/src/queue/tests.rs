@@ -200,11 +200,14 @@ async fn closing_wakes_every_worker() {
     }
 }
 
-struct Counted(Arc<[AtomicUsize; 3]>);
+struct Counted(Arc<[AtomicUsize; 4]>);
 
 impl QueueObserver for Counted {
     fn depth(&self, depth: usize) {
         self.0[0].store(depth, Ordering::SeqCst);
+    }
+    fn processing(&self, processing: usize) {
+        self.0[3].store(processing, Ordering::SeqCst);
     }
     fn added(&self) {
         self.0[1].fetch_add(1, Ordering::SeqCst);
@@ -217,7 +220,7 @@ impl QueueObserver for Counted {
 
 #[tokio::test(start_paused = true)]
 async fn depth_adds_and_retries_are_told() {
-    let counts = Arc::new([const { AtomicUsize::new(0) }; 3]);
+    let counts = Arc::new([const { AtomicUsize::new(0) }; 4]);
     let queue = Queue::new(Backoff::default(), Some(Box::new(Counted(Arc::clone(&counts)))));
     queue.open();
     queue.add(&"a", Trigger::Changed);
@@ -225,9 +228,10 @@ async fn depth_adds_and_retries_are_told() {
     queue.add(&"b", Trigger::Changed);
     assert_eq!(counts[0].load(Ordering::SeqCst), 2);
     queue.next().await;
+    assert_eq!(counts[3].load(Ordering::SeqCst), 1);
     queue.done(&"a", Done::Failed);
     let seen: Vec<_> = counts.iter().map(|count| count.load(Ordering::SeqCst)).collect();
-    assert_eq!(seen, [1, 2, 1]);
+    assert_eq!(seen, [1, 2, 1, 0]);
 }
 
 #[derive(Debug, Clone)]

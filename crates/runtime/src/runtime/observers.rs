@@ -36,6 +36,10 @@ impl QueueObserver for Queue {
         self.0.depth(depth);
     }
 
+    fn processing(&self, processing: usize) {
+        self.0.unfinished(processing);
+    }
+
     fn added(&self) {
         self.0.added();
     }
