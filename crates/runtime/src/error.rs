@@ -156,11 +156,10 @@ fn classify(error: &kube::Error) -> (Category, &'static str) {
     match status.code {
         // Quota, policies and namespaces on their way out answer 403 too; no role mends those.
         403 if Rule::of(&status.message).is_some() => (Category::Forbidden, "Forbidden"),
-        403 => (Category::Transient, "Refused"),
         409 => (Category::Conflict, "Conflict"),
         // Another admission webhook may change its mind; a schema does not.
         400 | 422 if !status.message.contains("admission webhook") => (Category::Permanent, "Refused"),
-        400 | 422 => (Category::Transient, "Refused"),
+        400 | 403 | 422 => (Category::Transient, "Refused"),
         _ => (Category::Transient, "ReconciliationFailed"),
     }
 }

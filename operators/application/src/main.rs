@@ -41,7 +41,7 @@ enum Command {
 async fn main() -> ExitCode {
     // An error means that a provider is installed already.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    match run(Arguments::parse()).await {
+    match Box::pin(run(Arguments::parse())).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let mut causes = vec![error.to_string()];

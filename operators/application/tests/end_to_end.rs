@@ -7,6 +7,7 @@
 )]
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ const SELDOM: [&str; 6] = [
 ];
 
 struct Cluster {
-    cluster: RealCluster,
+    node: RealCluster,
     client: Client,
     home: Scratch,
 }
@@ -70,7 +71,7 @@ impl Cluster {
         let client = cluster.client().await.unwrap();
         let home = scratch("helm").unwrap();
         std::fs::write(home.path().join("kubeconfig"), cluster.kubeconfig()).unwrap();
-        Self { cluster, client, home }
+        Self { node: cluster, client, home }
     }
 
     async fn helm(&self, arguments: &[&str]) -> String {
@@ -115,10 +116,8 @@ impl Cluster {
                 .logs(&name, &kube::api::LogParams::default())
                 .await
                 .unwrap_or_else(|error| error.to_string());
-            told.push_str(&format!(
-                "--- {name}: {:?}\n{log}\n",
-                pod.status.map(|status| status.container_statuses)
-            ));
+            let states = pod.status.map(|status| status.container_statuses);
+            let _ = writeln!(told, "--- {name}: {states:?}\n{log}");
         }
         told
     }
@@ -180,11 +179,11 @@ impl Cluster {
         let roles: Api<Role> = Api::all(self.client.clone());
         let cluster_roles: Api<ClusterRole> = Api::all(self.client.clone());
         let ours = ListParams::default().labels("app.kubernetes.io/instance=harbour");
-        let mut rules: Vec<PolicyRule> = Vec::new();
-        rules.extend(
+        let mut granting: Vec<PolicyRule> = Vec::new();
+        granting.extend(
             roles.list(&ours).await.unwrap().into_iter().flat_map(|role| role.rules.unwrap_or_default()),
         );
-        rules.extend(
+        granting.extend(
             cluster_roles
                 .list(&ours)
                 .await
@@ -192,7 +191,7 @@ impl Cluster {
                 .into_iter()
                 .flat_map(|role| role.rules.unwrap_or_default()),
         );
-        for rule in rules {
+        for rule in granting {
             for resource in rule.resources.iter().flatten() {
                 granted.extend(rule.verbs.iter().map(|verb| format!("{verb} {resource}")));
             }
@@ -217,17 +216,13 @@ impl Cluster {
     }
 }
 
-#[tokio::test]
-async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal() {
-    if let Err(reason) = RealCluster::allowed() {
-        return skipped(&reason);
-    }
-    let cluster = Cluster::start().await;
-    cluster.helm(&["install", "harbour", "CHART", "--create-namespace"]).await;
-    cluster.operators_ready().await;
-    cluster.leader().await;
+/// A patch in the name of somebody else.
+fn meddling() -> PatchParams {
+    PatchParams { field_manager: Some("meddler".into()), ..PatchParams::default() }
+}
 
-    // Webhooks answer in the cluster: everything that is wrong at once, and defaults.
+/// Everything that is wrong is said at once, and defaults are filled in.
+async fn webhooks_answer_in_the_cluster(cluster: &Cluster) {
     let refused = cluster
         .create("bad", json!({"replicas": 1, "image": "quay.io/library/ubuntu:24.04", "resources": {}}))
         .await
@@ -242,8 +237,10 @@ async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal
     assert_eq!(made.finalizers(), ["cloudnative.elide.dev/finalizer"], "the webhook adds it");
     cluster.running("web", 1).await;
     cluster.answers("web", "version 1").await;
+}
 
-    // The other version of the kind, converted both ways.
+/// An Application reads in its other version too.
+async fn the_other_version_is_converted(cluster: &Cluster) {
     let beta = ApiResource::from_gvk_with_plural(
         &GroupVersionKind::gvk("cloudnative.elide.dev", "v1beta1", "Application"),
         "applications",
@@ -251,14 +248,15 @@ async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal
     let old: Api<DynamicObject> = Api::namespaced_with(cluster.client.clone(), "default", &beta);
     let seen = old.get("web").await.unwrap();
     assert_eq!(seen.data["spec"]["container"]["image"], format!("{WEB}:1"));
+}
 
-    // Scaled, drifted, upgraded.
+/// Scaled through the scale subresource, drifted, and given another image.
+async fn it_is_scaled_drifted_and_upgraded(cluster: &Cluster) {
     let scale = json!({"spec": {"replicas": 2}});
     cluster.apps().patch_scale("web", &PatchParams::default(), &Patch::Merge(scale)).await.unwrap();
     cluster.running("web", 2).await;
     let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), "default");
-    let meddling = PatchParams { field_manager: Some("meddler".into()), ..PatchParams::default() };
-    deployments.patch("web", &meddling, &Patch::Merge(json!({"spec": {"replicas": 0}}))).await.unwrap();
+    deployments.patch("web", &meddling(), &Patch::Merge(json!({"spec": {"replicas": 0}}))).await.unwrap();
     until("the drift to be corrected", PATIENCE, || async {
         (deployments.get("web").await.unwrap().spec.replicas == Some(2)).then_some(())
     })
@@ -267,21 +265,23 @@ async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal
     cluster.change("web", json!({"spec": {"image": format!("{WEB}:2")}})).await;
     cluster.running("web", 2).await;
     cluster.answers("web", "version 2").await;
+}
 
-    // Its configuration changed and given up, its budget and its Service meddled with.
+/// Its configuration changed and given up, its budget and its Service meddled with.
+async fn what_is_meddled_with_is_put_right(cluster: &Cluster) {
     cluster.change("web", json!({"spec": {"config": {"MODE": "fast"}}})).await;
     cluster.running("web", 2).await;
     let services: Api<Service> = Api::namespaced(cluster.client.clone(), "default");
     services
         .patch(
             "web",
-            &meddling,
+            &meddling(),
             &Patch::Merge(json!({"metadata": {"labels": {"app.kubernetes.io/name": "x"}}})),
         )
         .await
         .unwrap();
     let budgets: Api<PodDisruptionBudget> = Api::namespaced(cluster.client.clone(), "default");
-    budgets.patch("web", &meddling, &Patch::Merge(json!({"spec": {"maxUnavailable": 2}}))).await.unwrap();
+    budgets.patch("web", &meddling(), &Patch::Merge(json!({"spec": {"maxUnavailable": 2}}))).await.unwrap();
     until("the children to be put right", PATIENCE, || async {
         let service = services.get("web").await.ok()?;
         let budget = budgets.get("web").await.ok()?;
@@ -293,14 +293,18 @@ async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal
     .unwrap();
     cluster.change("web", json!({"spec": {"replicas": 1, "config": null}})).await;
     cluster.running("web", 1).await;
+}
 
-    // The node's kubelet is restarted: everything goes on.
-    cluster.cluster.restart_kubelet().await.unwrap();
+/// The node's kubelet is restarted.
+async fn everything_goes_on_when_the_kubelet_restarts(cluster: &Cluster) {
+    cluster.node.restart_kubelet().await.unwrap();
     cluster.create("after", json!({"replicas": 1, "image": format!("{WEB}:1")})).await.unwrap();
     cluster.running("after", 1).await;
     cluster.operators_ready().await;
+}
 
-    // An upgrade of the operator keeps what API servers verify its webhooks with.
+/// What API servers verify the webhooks with survives, and new rules are taken up.
+async fn an_upgrade_keeps_the_webhooks_working(cluster: &Cluster) {
     cluster.helm(&["upgrade", "harbour", "CHART", "--set", "policy.maxReplicas=3"]).await;
     cluster.operators_ready().await;
     let configurations: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client.clone());
@@ -320,11 +324,15 @@ async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal
     })
     .await
     .unwrap();
+}
 
-    // Deleted, and nothing is left; then the operator itself goes, and Applications stay defined.
+/// Applications deleted, then the operator itself; Applications stay defined.
+async fn nothing_is_left(cluster: &Cluster) {
     for name in ["web", "after"] {
         cluster.apps().delete(name, &DeleteParams::default()).await.unwrap();
     }
+    let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), "default");
+    let services: Api<Service> = Api::namespaced(cluster.client.clone(), "default");
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), "default");
     until("everything to be gone", PATIENCE, || async {
         let left = cluster.apps().list(&ListParams::default()).await.unwrap().items.len()
@@ -351,5 +359,24 @@ async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal
     cluster.helm(&["uninstall", "harbour", "--wait"]).await;
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
     definitions.get("applications.cloudnative.elide.dev").await.unwrap();
-    cluster.cluster.stop().await;
+}
+
+#[tokio::test]
+async fn the_chart_runs_applications_on_a_real_node_from_installation_to_removal() {
+    if let Err(reason) = RealCluster::allowed() {
+        return skipped(&reason);
+    }
+    let cluster = Cluster::start().await;
+    cluster.helm(&["install", "harbour", "CHART", "--create-namespace"]).await;
+    cluster.operators_ready().await;
+    cluster.leader().await;
+
+    webhooks_answer_in_the_cluster(&cluster).await;
+    the_other_version_is_converted(&cluster).await;
+    it_is_scaled_drifted_and_upgraded(&cluster).await;
+    what_is_meddled_with_is_put_right(&cluster).await;
+    everything_goes_on_when_the_kubelet_restarts(&cluster).await;
+    an_upgrade_keeps_the_webhooks_working(&cluster).await;
+    nothing_is_left(&cluster).await;
+    cluster.node.stop().await;
 }

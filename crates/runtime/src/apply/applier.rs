@@ -28,7 +28,7 @@ pub struct Applier {
     stores: HashMap<ApiKey, (ApiResource, Arc<Store>)>,
     labels: BTreeMap<String, String>,
     /// What the API server keeps in its own words, by the uid of the child: no reason to write again.
-    quirks: Mutex<HashMap<Box<str>, (Note, Vec<Difference>)>>,
+    quirks: Mutex<Quirks>,
 }
 
 /// What is believed of how a child came to be.
@@ -39,6 +39,9 @@ enum Trust {
     /// Nothing but the books of its field managers: somebody may have written the note.
     Books,
 }
+
+/// By the uid of a child: what was wanted when it was last written, and how the reply differed from it.
+type Quirks = HashMap<Box<str>, (Note, Vec<Difference>)>;
 
 /// Group and kind, however the version reads.
 type ApiKey = (String, String);

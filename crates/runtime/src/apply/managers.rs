@@ -39,8 +39,7 @@ fn exceeds(fields: &Value, wanted: Option<&Value>) -> bool {
             return true;
         };
         match found {
-            None => true,
-            Some(Value::Null) => true,
+            None | Some(Value::Null) => true,
             found => exceeds(below, found),
         }
     })

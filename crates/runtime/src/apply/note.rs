@@ -16,8 +16,8 @@ impl Note {
     /// The note for a child that is wanted like this.
     pub(super) fn of(wanted: &Value, created: bool) -> Self {
         let digest = Sha256::digest(wanted.to_string());
-        let hash = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        Self { created, hash }
+        let start: [u8; 8] = std::array::from_fn(|index| digest[index]);
+        Self { created, hash: format!("{:016x}", u64::from_be_bytes(start)) }
     }
 
     /// Reads one; anything else is none, and the child is applied.

@@ -156,7 +156,10 @@ impl Held {
 impl fmt::Debug for Held {
     /// Without its content, which may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held").field("key", &self.meta.key).field("version", &self.meta.version).finish()
+        f.debug_struct("Held")
+            .field("key", &self.meta.key)
+            .field("version", &self.meta.version)
+            .finish_non_exhaustive()
     }
 }
 

@@ -90,7 +90,7 @@ impl Store {
             inner.written.insert(held.key().clone());
         }
         if inner.is_news(&held) && !inner.gone.contains(&held.meta().uid) {
-            inner.put(Arc::clone(&held));
+            inner.put(&held);
         }
         held
     }
@@ -182,16 +182,16 @@ impl Inner {
 
     /// Puts in what the API server says is there. It may have been out of sight only, for want of a label.
     fn back(&mut self, held: &Arc<Held>) -> Option<Arc<Held>> {
-        let before = self.put(Arc::clone(held));
+        let before = self.put(held);
         if before.is_none() {
             self.gone.retain(|uid| *uid != held.meta().uid);
         }
         before
     }
 
-    fn put(&mut self, held: Arc<Held>) -> Option<Arc<Held>> {
+    fn put(&mut self, held: &Arc<Held>) -> Option<Arc<Held>> {
         let key = held.key().clone();
-        let before = self.objects.insert(key.clone(), Arc::clone(&held));
+        let before = self.objects.insert(key.clone(), Arc::clone(held));
         let was = before.as_ref().and_then(|before| before.meta().controller.as_ref());
         let is = held.meta().controller.as_ref();
         if was.map(|owner| &owner.uid) != is.map(|owner| &owner.uid) {

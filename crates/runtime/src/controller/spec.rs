@@ -81,7 +81,7 @@ where
                 resync: None,
                 finalizer: None,
                 backoff: Backoff::default(),
-                timeout: Duration::from_secs(300),
+                timeout: Duration::from_mins(5),
                 status_pace: Duration::from_secs(5),
                 manager: None,
                 child_labels: BTreeMap::new(),

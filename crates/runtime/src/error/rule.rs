@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One rule of a Role or ClusterRole.
+/// One rule of a `Role` or `ClusterRole`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Rule {
     group: String,

@@ -13,7 +13,7 @@ pub struct Backoff {
 impl Default for Backoff {
     /// 1, 2, 4, 8 and 16 seconds, then every five minutes.
     fn default() -> Self {
-        Self { first: Duration::from_secs(1), quick: 5, slow: Duration::from_secs(300) }
+        Self { first: Duration::from_secs(1), quick: 5, slow: Duration::from_mins(5) }
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn no_number_of_failures_overflows() {
-        let backoff = Backoff::new(Duration::from_secs(1), u32::MAX, Duration::from_secs(60));
-        assert_eq!(backoff.after(u32::MAX), Duration::from_secs(60));
+        let backoff = Backoff::new(Duration::from_secs(1), u32::MAX, Duration::from_mins(1));
+        assert_eq!(backoff.after(u32::MAX), Duration::from_mins(1));
     }
 }

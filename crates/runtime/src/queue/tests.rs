@@ -25,7 +25,7 @@ async fn a_key_added_many_times_is_worked_on_once() {
     }
     assert_eq!(queue.next().await, Some("a"));
     queue.done(&"a", Done::Settled);
-    assert_eq!(within(&queue, Duration::from_secs(3600)).await, None);
+    assert_eq!(within(&queue, Duration::from_hours(1)).await, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -39,7 +39,7 @@ async fn news_during_work_bring_one_more_turn_after_it() {
     queue.done(&"a", Done::Settled);
     assert_eq!(within(&queue, NOW).await, Some("a"));
     queue.done(&"a", Done::Settled);
-    assert_eq!(within(&queue, Duration::from_secs(3600)).await, None);
+    assert_eq!(within(&queue, Duration::from_hours(1)).await, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,7 +122,7 @@ async fn what_failed_for_good_waits_for_a_change_of_the_object() {
     queue.done(&"a", Done::Parked);
     queue.add(&"a", Trigger::Related);
     queue.add(&"a", Trigger::Resync);
-    assert_eq!(within(&queue, Duration::from_secs(86_400)).await, None);
+    assert_eq!(within(&queue, Duration::from_hours(24)).await, None);
     assert_eq!(queue.snapshot().parked, ["a"]);
     queue.add(&"a", Trigger::Changed);
     assert_eq!(within(&queue, NOW).await, Some("a"));
@@ -178,7 +178,7 @@ async fn a_follower_takes_nothing_and_forgets_what_waited() {
     queue.shut();
     queue.add(&"c", Trigger::Changed);
     queue.done(&"a", Done::Failed);
-    assert_eq!(within(&queue, Duration::from_secs(3600)).await, None);
+    assert_eq!(within(&queue, Duration::from_hours(1)).await, None);
     queue.open();
     queue.add(&"a", Trigger::Resync);
     assert_eq!(within(&queue, NOW).await, Some("a"));

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::{Election, Informers, RuntimeBuilder, RuntimeError, Started, observers};
 use crate::admin::{AdminServer, Health, LeaseView};
 use crate::apply::{Applier, Requests};
-use crate::cache::{Change, Informer, Scope};
+use crate::cache::{Change, Informer, ObjectKey, Scope};
 use crate::client::{ClientOptions, Clients, RateLimit};
 use crate::controller::{Engine, Planned, Surroundings};
 use crate::crd;
@@ -28,7 +28,7 @@ use crate::webhook::{
 /// How many objects a controller works on at once, unless told.
 const CONCURRENCY: usize = 8;
 /// How often every object is looked at although nothing happened, unless told.
-const RESYNC: Duration = Duration::from_secs(600);
+const RESYNC: Duration = Duration::from_mins(10);
 
 pub(super) async fn start(mut builder: RuntimeBuilder) -> Result<Started, RuntimeError> {
     let settings = builder.settings.clone();
@@ -99,18 +99,8 @@ pub(super) async fn start(mut builder: RuntimeBuilder) -> Result<Started, Runtim
     let admin = admin(&builder.name, &builder.version, &settings, &builder.crds)
         .health(health.clone())
         .metrics(metrics.clone())
-        .leader({
-            let leaderships = elections.leaderships.clone();
-            move || leaderships.iter().map(view).collect()
-        })
-        .queues({
-            let queues = queues.clone();
-            move || {
-                let shown =
-                    queues.iter().map(|(name, queue)| (name.clone(), serde_json::json!(queue.snapshot())));
-                Value::Object(shown.collect())
-            }
-        });
+        .leader(leaders(&elections.leaderships))
+        .queues(snapshots(&queues));
     let admin = match log {
         Some(log) => admin.events(log, clients.raw()),
         None => admin,
@@ -348,6 +338,19 @@ fn admin(
 ) -> crate::admin::AdminBuilder {
     let crds: Vec<Value> = crds.iter().filter_map(|crd| serde_json::to_value(crd).ok()).collect();
     AdminServer::builder(settings.admin_address).info(name, version).crds(move || crds.clone())
+}
+
+fn leaders(leaderships: &[Leadership]) -> impl Fn() -> Vec<crate::admin::Leadership> + Send + Sync + 'static {
+    let leaderships = leaderships.to_vec();
+    move || leaderships.iter().map(view).collect()
+}
+
+fn snapshots(queues: &[(String, Queue<ObjectKey>)]) -> impl Fn() -> Value + Send + Sync + 'static {
+    let queues = queues.to_vec();
+    move || {
+        let shown = queues.iter().map(|(name, queue)| (name.clone(), serde_json::json!(queue.snapshot())));
+        Value::Object(shown.collect())
+    }
 }
 
 fn view(leadership: &Leadership) -> crate::admin::Leadership {

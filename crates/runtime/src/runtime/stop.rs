@@ -8,8 +8,8 @@ impl Started {
     /// Done when a part that should run for ever ended.
     pub(super) async fn failed(&mut self) -> RuntimeError {
         tokio::select! {
-            _ = ended(&mut self.watches) => RuntimeError::Ended("a watch"),
-            _ = ended(&mut self.workers) => RuntimeError::Ended("a controller"),
+            () = ended(&mut self.watches) => RuntimeError::Ended("a watch"),
+            () = ended(&mut self.workers) => RuntimeError::Ended("a controller"),
         }
     }
 
