@@ -341,7 +341,10 @@ impl<'a> Walk<'a> {
                 .probe(Probe::Absent);
             let default = new.step(Step::Field(name)).and_then(|field| field.default().cloned());
             let draft = match default {
-                Some(default) if self.mode == Mode::Structure && old.step(Step::Field(name)).is_some() => {
+                Some(default)
+                    if self.mode == Mode::Structure
+                        && old.step(Step::Field(name)).is_some_and(|field| field.default().is_some()) =>
+                {
                     Draft::new(&rules::REQUIRED_WITH_DEFAULT, "is now required")
                         .values(Some(Value::Bool(false)), Some(Value::Bool(true)))
                         .follows(format!(
