@@ -187,7 +187,7 @@ async fn a_refusal_of_the_script_is_met_once_and_told() {
     server.refuse_next("create", "configmaps", 503, "the server is restarting");
     let turn = kitchen.turn().await;
     let failure = turn.failure.unwrap();
-    assert_eq!((failure.category(), turn.done), (Category::Transient, Done::Failed));
+    assert_eq!((failure.category(), turn.done), (Category::Transient, Done::Unreached));
     assert!(failure.to_string().contains("the server is restarting"), "{failure}");
     let refused = turn.requests.iter().find(|sent| sent.status == 503).unwrap();
     assert_eq!(refused.body["data"]["holds"], "jam");
