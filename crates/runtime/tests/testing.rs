@@ -138,7 +138,7 @@ async fn a_pantry_is_kept(client: Client) {
     assert_eq!(kitchen.jar("jam").await.as_deref(), Some("jam"));
     assert!(writes(&kitchen.turn().await).is_empty());
     let told = &kitchen.drive.events()[0];
-    assert_eq!(told.reason, "DriftCorrected");
+    assert_eq!((told.reason.as_str(), told.count), ("DriftCorrected", 1));
     assert!(told.message.contains("data.holds"), "{}", told.message);
 
     kitchen.change(json!({"spec": {"jars": ["salt", "tea"]}})).await;

@@ -16,21 +16,18 @@ use crate::apply::{Applier, Parent, Part, Requests};
 use crate::cache::{Held, Meta, ObjectKey, Store};
 use crate::client::in_term;
 use crate::error::{Category, Error};
-use crate::events::{EventLog, InvolvedObject, Note, Record, Recorder, Severity};
+use crate::events::{Note, Recorder, Severity};
 use crate::leader::Leadership;
 use crate::metrics::{Metrics, ReconcileResult};
 use crate::queue::{Done, Trigger};
 
 /// What a controller works with.
 pub(crate) struct Surroundings {
-    pub(crate) controller: String,
     pub(crate) client: Client,
     pub(crate) requests: Requests,
     pub(crate) applier: Applier,
     pub(crate) stores: HashMap<(String, String), Arc<Store>>,
     pub(crate) recorder: Recorder,
-    /// Only where somebody can read it.
-    pub(crate) log: Option<EventLog>,
     pub(crate) metrics: Metrics,
 }
 
@@ -40,11 +37,8 @@ impl Surroundings {
         self.stores.get(&(api.group.clone(), api.kind.clone()))
     }
 
-    /// Tells something about an object, in the cluster and in the log of this process.
+    /// Tells something about an object to whoever looks at it.
     pub(crate) fn tell(&self, regarding: &ObjectReference, note: Note) {
-        if let Some(log) = &self.log {
-            log.record(record(regarding, &note, &self.controller));
-        }
         self.recorder.publish(regarding, note);
     }
 }
@@ -313,24 +307,6 @@ impl Engine {
             }
             Err(error) => failure::done(&Error::kube("reading the object afresh", error)),
         }
-    }
-}
-
-fn record(regarding: &ObjectReference, note: &Note, controller: &str) -> Record {
-    Record {
-        kind: note.severity.core_type(),
-        severity: note.severity,
-        reason: note.reason.clone(),
-        message: note.message.clone(),
-        involved_object: InvolvedObject {
-            api_version: regarding.api_version.clone().unwrap_or_default(),
-            kind: regarding.kind.clone().unwrap_or_default(),
-            namespace: regarding.namespace.clone().unwrap_or_default(),
-            name: regarding.name.clone().unwrap_or_default(),
-            uid: regarding.uid.clone(),
-        },
-        component: controller.to_owned(),
-        metadata: std::collections::BTreeMap::new(),
     }
 }
 

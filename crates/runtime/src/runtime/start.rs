@@ -292,13 +292,11 @@ pub(crate) fn surroundings(
         })
         .collect();
     let around = Surroundings {
-        controller: plan.name.clone(),
         client,
         requests,
         applier,
         stores,
         recorder: recorder.clone(),
-        log: log.cloned(),
         metrics: metrics.clone(),
     };
     (around, recorder)
