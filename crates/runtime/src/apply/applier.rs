@@ -11,7 +11,7 @@ use super::children::Child;
 use super::compare::{Difference, differences};
 use super::note::Note;
 use super::{APPLIED, Children, Requests, managers};
-use crate::cache::{Held, ObjectKey, Store};
+use crate::cache::{Held, Meta, ObjectKey, Store};
 use crate::error::{Category, Error};
 
 /// How often a write is tried again on fresh data before the object takes its place in the queue again.
@@ -240,6 +240,20 @@ impl Applier {
             }
         }
 
+        let same_fields = trust == Trust::Note
+            && known.as_ref().is_some_and(|known| known.created && known.wants_the_same_fields(&wanted_note));
+        if same_fields
+            && !same_wish
+            && let Some(change) = other_values(meta, &drift, &wanted_note)
+        {
+            let reply = self.requests.json(&child.api, &child.key, &change).await;
+            let held = reply.map_err(|error| Error::kube(format!("changing {}", child.named()), error))?;
+            self.learn(child, &held, wanted_note);
+            store.wrote(held);
+            applied.updated.push(child.named());
+            return Ok(());
+        }
+
         let mut version = meta.version.to_string();
         let mut body = child.wanted.clone();
         note(&mut body, &wanted_note);
@@ -380,6 +394,21 @@ fn api_key(api: &ApiResource) -> ApiKey {
 
 fn note(body: &mut Value, note: &Note) {
     body["metadata"]["annotations"][APPLIED] = Value::from(note.text());
+}
+
+/// The change that gives a child the wanted values where it has all the wanted fields already: they stay in
+/// the books as they are, so nothing of them has to be looked into. Nothing where something is missing.
+fn other_values(meta: &Meta, drift: &[Difference], note: &Note) -> Option<Value> {
+    let annotation = format!("/metadata/annotations/{}", APPLIED.replace('/', "~1"));
+    let mut change = vec![
+        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": meta.version.to_string()}),
+        json!({"op": "replace", "path": annotation, "value": note.text()}),
+    ];
+    for difference in drift {
+        let pointer = difference.found.as_ref().and(difference.pointer.as_ref())?;
+        change.push(json!({"op": "replace", "path": pointer, "value": difference.wanted}));
+    }
+    Some(Value::from(change))
 }
 
 fn stale(child: &Child) -> Error {

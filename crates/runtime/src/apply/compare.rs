@@ -15,6 +15,8 @@ pub struct Difference {
     pub wanted: Value,
     /// What is there; nothing if the place is empty.
     pub found: Option<Value>,
+    /// The same place in the live object as a JSON Pointer; nothing for an item that a list lacks.
+    pub(super) pointer: Option<String>,
 }
 
 impl fmt::Display for Difference {
@@ -37,13 +39,15 @@ fn short(value: &Value) -> String {
 
 /// The places where `live` does not say what is wanted; none if it says all of it.
 pub fn differences(wanted: &Value, live: &Value) -> Vec<Difference> {
-    let mut comparison = Comparison { path: Vec::new(), found: Vec::new() };
+    let mut comparison = Comparison { path: Vec::new(), pointer: Vec::new(), found: Vec::new() };
     comparison.values("", wanted, Some(live));
     comparison.found
 }
 
 struct Comparison {
     path: Vec<String>,
+    /// The places on the way in the live object; nothing for an item that is not there.
+    pointer: Vec<Option<String>>,
     found: Vec<Difference>,
 }
 
@@ -66,6 +70,7 @@ impl Comparison {
             path: self.path.concat(),
             wanted: wanted.clone(),
             found: found.cloned(),
+            pointer: self.pointer.iter().map(Option::as_deref).collect(),
         });
     }
 
@@ -73,7 +78,9 @@ impl Comparison {
         for (name, wanted) in wanted {
             let dot = if self.path.is_empty() { "" } else { "." };
             self.path.push(format!("{dot}{name}"));
+            self.pointer.push(Some(format!("/{}", name.replace('~', "~0").replace('/', "~1"))));
             self.values(name, wanted, live.get(name));
+            self.pointer.pop();
             self.path.pop();
         }
     }
@@ -82,29 +89,32 @@ impl Comparison {
         if let Some(key) = merge_key(field, wanted) {
             for item in wanted {
                 let name = &item[key];
-                let found = live.iter().find(|live| live[key] == *name && same_protocol(item, live));
+                let place = live.iter().position(|live| live[key] == *name && same_protocol(item, live));
                 let shown = name.as_str().map_or_else(|| name.to_string(), ToOwned::to_owned);
-                self.item(&shown, item, found);
+                self.item(&shown, item, live, place);
             }
         } else if field == "finalizers" {
             for item in wanted {
-                self.item(&item.to_string(), item, live.iter().find(|live| *live == item));
+                let place = live.iter().position(|live| live == item);
+                self.item(&item.to_string(), item, live, place);
             }
         } else if wanted.len() == live.len() {
-            for (index, (wanted, live)) in wanted.iter().zip(live).enumerate() {
-                self.item(&index.to_string(), wanted, Some(live));
+            for (index, wanted) in wanted.iter().enumerate() {
+                self.item(&index.to_string(), wanted, live, Some(index));
             }
         } else {
             self.differs(&Value::from(wanted.to_vec()), Some(&Value::from(live.to_vec())));
         }
     }
 
-    fn item(&mut self, name: &str, wanted: &Value, found: Option<&Value>) {
+    fn item(&mut self, name: &str, wanted: &Value, live: &[Value], place: Option<usize>) {
         self.path.push(format!("[{name}]"));
-        match found {
+        self.pointer.push(place.map(|index| format!("/{index}")));
+        match place.and_then(|index| live.get(index)) {
             None => self.differs(wanted, None),
             found => self.values("", wanted, found),
         }
+        self.pointer.pop();
         self.path.pop();
     }
 

@@ -227,3 +227,58 @@ async fn a_note_that_somebody_else_wrote_does_not_keep_a_child_from_changing() {
     .await
     .unwrap();
 }
+
+/// A child whose image and number follow the object, and whose port is there for one colour only.
+async fn shop(widget: Arc<Widget>, context: Context<Widget>) -> Result<Outcome, Error> {
+    let mut container = json!({"name": "main", "image": format!("main:{}", widget.spec.size)});
+    if widget.spec.colour == "open" {
+        container["ports"] = json!([{"containerPort": 8080}]);
+    }
+    let deployment: Deployment = serde_json::from_value(json!({
+        "metadata": {"name": widget.name_any()},
+        "spec": {"replicas": widget.spec.size, "selector": {"matchLabels": {"a": "b"}}, "template": {
+            "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]},
+        }},
+    }))
+    .unwrap();
+    let mut children = Children::new();
+    children.add(&deployment)?;
+    context.apply(children).await?;
+    Ok(Outcome::done())
+}
+
+#[tokio::test]
+async fn other_values_cost_one_write_and_a_field_that_goes_is_still_taken_back() {
+    let workshop = Workshop::new("values").await;
+    let turns = Turns::default();
+    let script = Scripted::acting(&turns, |widget, context, _| Box::pin(shop(widget, context)));
+    let operator = workshop.start(ControllerSpec::new(script).owns::<Deployment>()).await;
+    workshop.put("a", json!({"size": 1, "colour": "open"})).await;
+    let deployments = workshop.of::<Deployment>();
+    let container = async || {
+        let deployment = deployments.get_opt("a").await.unwrap()?;
+        Some(serde_json::to_value(&deployment.spec.template.spec?.containers[0]).unwrap())
+    };
+    until("the child", PATIENCE, container).await.unwrap();
+    let asked = |verb| {
+        scrape(&operator).value("rest_client_requests_total", &[("resource", "deployments"), ("verb", verb)])
+    };
+    for size in [2, 3] {
+        workshop.change("a", json!({"spec": {"size": size}})).await;
+        until("the other image", PATIENCE, || async {
+            container().await.filter(|container| container["image"] == format!("main:{size}"))
+        })
+        .await
+        .unwrap();
+    }
+    assert_eq!((asked("create"), asked("patch"), asked("get")), (Some(1.0), Some(2.0), None));
+
+    // The creation set the port; an apply that only leaves it out would keep it.
+    workshop.change("a", json!({"spec": {"colour": "closed"}})).await;
+    until("the port to go", PATIENCE, || async {
+        container().await.filter(|container| container.get("ports").is_none())
+    })
+    .await
+    .unwrap();
+    assert_eq!(deployments.get("a").await.unwrap().spec.replicas, Some(3));
+}
