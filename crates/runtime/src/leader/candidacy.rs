@@ -3,6 +3,9 @@
 //! The one rule that all safety rests on: a leader leads until its deadline after the *start* of its
 //! last successful write; anyone else waits a whole lease duration, which is longer, after the moment
 //! it *saw* that write or a later one. Clocks need only run at the same rate.
+//!
+//! A Lease that is deleted takes the last write out of sight. So whoever makes it anew without leading
+//! holds it for a whole lease duration before it leads: by then nobody does who wrote before.
 
 #[cfg(test)]
 mod simulation;
@@ -74,6 +77,8 @@ pub(super) struct Candidacy {
     heard: Option<(Instant, Source)>,
     not_before: Option<Instant>,
     must_look: bool,
+    /// While somebody may lead by a Lease that was deleted: no term begins before this.
+    probation: Option<Instant>,
 }
 
 impl Candidacy {
@@ -88,6 +93,7 @@ impl Candidacy {
             heard: None,
             not_before: None,
             must_look: false,
+            probation: None,
         }
     }
 
@@ -152,14 +158,15 @@ impl Candidacy {
         let Some(record) = &seen.record else { return seen.since };
         let lasts = record.lasts.unwrap_or(self.timing.lease_duration);
         if !seen.exists {
-            // Whoever held it when it was deleted, unseen by this candidate, may still lead.
-            return seen.since + lasts.max(self.timing.lease_duration);
+            // A leader that lives makes it anew at once, and should find it free.
+            return seen.since + self.timing.retry_period * 2 + self.jitter;
         }
-        match &record.holder {
+        let free = match &record.holder {
             None => seen.since + self.jitter,
             Some(holder) if *holder == self.candidate.identity => seen.since,
             Some(_) => seen.since + lasts + self.jitter,
-        }
+        };
+        self.probation.map_or(free, |probation| probation.max(free))
     }
 
     fn may_lead(&self, seen: &Seen) -> bool {
@@ -198,6 +205,12 @@ impl Candidacy {
             }
         };
         let since = before.as_ref().filter(|_| unchanged).map_or(now, |before| before.since);
+        if exists && before.as_ref().is_some_and(|before| !before.exists && before.record.is_some()) {
+            let lasted = before.as_ref().and_then(|before| before.record.as_ref()?.lasts);
+            let longest =
+                lasted.map_or(self.timing.lease_duration, |lasted| lasted.max(self.timing.lease_duration));
+            self.probation = Some(now + longest);
+        }
         let record = record.or_else(|| before.and_then(|before| before.record));
         self.seen = Some(Seen { record, exists, since });
     }
@@ -218,11 +231,14 @@ impl Candidacy {
     }
 
     /// The Lease was written with this candidate as its holder, by a request that began at `started`.
-    /// Says whether that began a term.
+    /// Says whether that began a term; making a deleted Lease anew does not, unless this candidate leads.
     pub(super) fn claimed(&mut self, started: Instant, now: Instant, record: Record) -> bool {
         self.answered();
         self.saw(now, Some(record), Source::Request);
         let begins = self.renewed.is_none();
+        if begins && self.probation.is_some_and(|probation| started < probation) {
+            return false;
+        }
         self.term += u64::from(begins);
         self.renewed = Some(started);
         begins

@@ -175,15 +175,37 @@ fn a_leader_makes_a_deleted_lease_anew_and_others_give_it_time_to() {
     assert_eq!(scene.step(500), Ok(Step::Claim));
 
     let mut scene = Scene::new();
-    scene.saw(0, Some(held("other", 1))).saw(5000, None).saw(19000, None);
-    assert_eq!(scene.step(19999), Err(20000));
-    assert_eq!(scene.step(20000), Ok(Step::Claim));
+    scene.saw(0, Some(held("other", 1))).saw(5000, None);
+    assert_eq!(scene.step(5100), Err(8000));
+    scene.saw(7900, None);
+    assert_eq!(scene.step(8900), Err(9000 + JITTER.as_millis()));
+    assert_eq!(scene.step(9500), Ok(Step::Claim));
+}
 
-    // Someone may have taken it after this candidate saw it released and before it was deleted.
+#[test]
+fn whoever_makes_a_deleted_lease_anew_leads_only_after_a_whole_lease_duration() {
     let mut scene = Scene::new();
-    scene.saw(0, Some(Record { holder: None, lasts: Some(Duration::from_secs(1)), ..held("", 1) }));
-    scene.saw(30, None).saw(14000, None);
-    assert_eq!(scene.step(14000), Err(15030));
+    scene.saw(0, Some(held("other", 1))).saw(5000, None);
+    scene.leads(9000);
+    assert_eq!(scene.candidacy.deadline(), None, "the other may lead by a write after 5000");
+    scene.saw(23_500, Some(held("me", 0)));
+    assert_eq!(scene.step(23_900), Err(24_000));
+    assert_eq!(scene.step(24_000), Ok(Step::Claim));
+    scene.leads(24_000);
+    assert_eq!(scene.candidacy.term(), 1);
+
+    // The answer was lost, and it finds the Lease in its own name; or in nobody's.
+    for found in [held("me", 0), Record { holder: None, ..held("me", 0) }] {
+        let mut scene = Scene::new();
+        scene.saw(0, Some(held("other", 1))).saw(5000, None).saw(9000, Some(found.clone()));
+        scene.saw(23_500, Some(found));
+        assert_eq!(scene.step(23_900), Err(24_000));
+    }
+
+    // A Lease that was never seen was nobody's.
+    let mut scene = Scene::new();
+    scene.saw(0, None).leads(0);
+    assert_eq!(scene.candidacy.term(), 1);
 }
 
 #[test]
