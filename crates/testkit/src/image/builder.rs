@@ -47,11 +47,12 @@ impl ImageBuilder {
             layer.put(authorities.clone(), Entry::Copy { from: authorities, mode: 0o644 });
         }
         let path = format!("{PROGRAMS}:/usr/bin:/bin");
-        let settings = Settings {
-            entrypoint: Vec::new(),
-            environment: vec![("PATH".into(), path)],
-            user: format!("{NONROOT}:{NONROOT}"),
-        };
+        let mut environment = vec![("PATH".into(), path)];
+        if std::env::var_os("LLVM_PROFILE_FILE").is_some() {
+            // Programs that count their lines have no place to write that to in a container.
+            environment.push(("LLVM_PROFILE_FILE".into(), "/dev/null".into()));
+        }
+        let settings = Settings { entrypoint: Vec::new(), environment, user: format!("{NONROOT}:{NONROOT}") };
         Self { reference: reference.to_owned(), layer, settings }
     }
 

@@ -57,7 +57,7 @@ fn an_archive_holds_the_program_its_loader_and_what_to_run() {
     let name = program.file_name().unwrap().to_str().unwrap();
     assert_eq!(config["config"]["Entrypoint"][0], format!("/usr/local/bin/{name}"));
     assert_eq!(config["config"]["User"], "65532:65532");
-    assert_eq!(config["config"]["Env"][1], "WORD=hello");
+    assert!(config["config"]["Env"].as_array().unwrap().contains(&"WORD=hello".into()));
 
     let layer = contents(blob(&archive, &manifest["layers"][0]["digest"]));
     assert_eq!(layer["etc/word"], b"hello");
