@@ -27,7 +27,7 @@ const USAGE: &str = "usage: cargo xtask <command>
                             (operator takes --only, --objects and --large)
   conformance               judge the CRD pairs of the corpus and print a table
   coverage                  line coverage of the workspace; fails below 85 %
-  soak [minutes]            the long tests, on the oldest Kubernetes too
+  soak [minutes [crate]...] the long tests, on the oldest Kubernetes too
   deny                      licences, bans and sources of all dependencies
 ";
 

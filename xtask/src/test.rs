@@ -16,6 +16,10 @@ use crate::workspace::{cargo, generate, root, run, target_directory};
 /// Crates whose tests need nothing but themselves.
 const PURE: &[&str] = &["slipway-crd-compat", "slipway-guardian", "slipway-programs", "xtask"];
 
+/// Crates with tests that have more to do in a soak, or that depend on the version of Kubernetes.
+const SOAKED: [&str; 5] =
+    ["slipway-testkit", "slipway-crd-compat", "slipway", "slipway-runtime", "slipway-application-operator"];
+
 /// What to test.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
@@ -113,33 +117,32 @@ pub(crate) fn test(wanted: &Wanted) -> anyhow::Result<ExitCode> {
 /// The long tests: what runs on Kubernetes once more on the oldest supported one, again and again
 /// until the time is over.
 pub(crate) fn soak(words: &[&str]) -> anyhow::Result<ExitCode> {
-    let minutes: u64 = match words {
-        [] => 30,
-        [minutes] => minutes.parse().with_context(|| format!("{minutes:?} is not a number of minutes"))?,
-        _ => bail!("soak takes one number of minutes"),
+    let (minutes, chosen): (u64, _) = match words.split_first() {
+        None => (30, &[][..]),
+        Some((minutes, chosen)) => {
+            (minutes.parse().with_context(|| format!("{minutes:?} is not a number of minutes"))?, chosen)
+        }
     };
+    let mut packages = Vec::new();
+    for name in chosen {
+        packages.push(package(name).with_context(|| format!("there is no crate {name:?}"))?);
+    }
+    if packages.is_empty() {
+        packages.extend(SOAKED.map(str::to_owned));
+    }
     let end = Instant::now() + Duration::from_secs(minutes * 60);
     let mut summary = Summary::new();
     let mut round = 1;
     loop {
-        let environment = [("SLIPWAY_KUBERNETES", "oldest"), ("SLIPWAY_SOAK", "1")];
-        let seed = round.to_string();
-        let length = minutes.to_string();
+        let (seed, length) = (round.to_string(), minutes.to_string());
         let environment = [
-            environment[0],
-            environment[1],
+            ("SLIPWAY_KUBERNETES", "oldest"),
+            ("SLIPWAY_SOAK", "1"),
             ("SLIPWAY_SOAK_ROUND", seed.as_str()),
             ("SLIPWAY_SOAK_MINUTES", length.as_str()),
         ];
-        let packages = [
-            "slipway-testkit",
-            "slipway-crd-compat",
-            "slipway",
-            "slipway-runtime",
-            "slipway-application-operator",
-        ];
         let selection: Vec<_> =
-            packages.iter().flat_map(|package| ["--package".to_owned(), (*package).to_owned()]).collect();
+            packages.iter().flat_map(|package| ["--package".to_owned(), package.clone()]).collect();
         let passed = summary.step(&format!("round {round}, oldest Kubernetes"), |summary| {
             tests(summary, &selection, true, &environment)
         })?;

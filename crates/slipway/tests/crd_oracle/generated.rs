@@ -192,11 +192,14 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }
 
+/// What one round of a soak tries.
+const SOAK: u64 = 20_000;
+
 /// The seeds to try: the same few hundred each time, or, in a soak, thousands that change with the round.
 fn seeds() -> std::ops::Range<u64> {
     if number("SLIPWAY_SOAK") == Some(1) {
-        let start = 10_000 + number("SLIPWAY_SOAK_ROUND").unwrap_or(0) * 2000;
-        return start..start + 2000;
+        let start = number("SLIPWAY_SOAK_ROUND").unwrap_or(1) * SOAK;
+        return start..start + SOAK;
     }
     0..number("SLIPWAY_ORACLE_PAIRS").unwrap_or(300)
 }
