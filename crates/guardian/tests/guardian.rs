@@ -177,13 +177,16 @@ fn a_guardian_below_another_still_removes_what_it_was_told_to() {
     fs::create_dir(&directory).unwrap();
     // In a group of its own, as owners start guardians. The shell between them holds the inner guardian's standard input, and is killed without warning.
     let inner = format!(
-        "(sleep 600 & echo $! > {0}.new; mv {0}.new {0}; wait) | setsid {1} --remove {2} sleep 600",
+        "(sleep 600 & echo $! > {0}.new; mv {0}.new {0}; wait) | \
+         setsid {1} --remove {2} sh -c 'echo $$ > {0}-inner.new; mv {0}-inner.new {0}-inner; exec sleep 600'",
         file.display(),
         env!("CARGO_BIN_EXE_guardian"),
         directory.display()
     );
     let mut child = guardian(&["--stop-signal", "KILL", "sh", "-c", &inner]);
     pid_in(&file);
+    // Only a guardian that has begun can keep its word.
+    pid_in(&scratch.path().join("pid-inner"));
     drop(child.stdin.take());
     child.wait().unwrap();
     assert!(!directory.exists());
