@@ -3,6 +3,7 @@
 mod build;
 mod debian;
 mod go;
+mod schemathesis;
 
 use std::time::Instant;
 
@@ -49,6 +50,7 @@ pub(crate) fn setup(wanted: &Wanted) -> anyhow::Result<()> {
     let recipes: Vec<&Recipe> =
         RECIPES.iter().filter(|recipe| wanted.includes(recipe) && !recipe.is_built()).collect();
     if missing.is_empty() && recipes.is_empty() {
+        schemathesis::install();
         return Ok(());
     }
     eprintln!("Setting this machine up; programs go to {}", cache_directory().display());
@@ -59,6 +61,7 @@ pub(crate) fn setup(wanted: &Wanted) -> anyhow::Result<()> {
             build::build(&go, recipe)?;
         }
     }
+    schemathesis::install();
     eprintln!("This machine is ready ({}).", minutes(started.elapsed()));
     Ok(())
 }

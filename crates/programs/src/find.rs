@@ -30,6 +30,7 @@ pub enum Program {
     Kubectl,
     Kubelet,
     Kwok,
+    Node,
     Nsenter,
     Runc,
     Unshare,
@@ -79,6 +80,7 @@ impl Program {
             Self::Kubectl => ("kubectl", Origin::Kubernetes, &[]),
             Self::Kubelet => ("kubelet", Origin::Kubernetes, &[]),
             Self::Kwok => ("kwok", Origin::Recipe("kwok"), &["KWOK"]),
+            Self::Node => ("node", Origin::Machine, &["SLIPWAY_NODE"]),
             Self::Nsenter => ("nsenter", Origin::Machine, &[]),
             Self::Runc => ("runc", Origin::Machine, &[]),
             Self::Unshare => ("unshare", Origin::Machine, &[]),
@@ -112,6 +114,16 @@ impl Program {
 pub fn kubernetes_directory() -> PathBuf {
     let oldest = env::var_os("SLIPWAY_KUBERNETES").is_some_and(|wanted| wanted == "oldest");
     built(if oldest { "kubernetes-oldest" } else { "kubernetes" })
+}
+
+/// The directory whose `node_modules` holds the OpenID Connect issuer that tests log in through.
+pub fn oidc_provider_directory() -> Result<PathBuf, Missing> {
+    let directory = built("oidc-provider");
+    if directory.join("node_modules").is_dir() {
+        Ok(directory)
+    } else {
+        Err(Missing { program: "oidc-provider".to_owned() })
+    }
 }
 
 fn built(recipe: &str) -> PathBuf {

@@ -7,7 +7,9 @@
 mod cache;
 mod find;
 mod recipe;
+mod schemathesis;
 
 pub use cache::cache_directory;
-pub use find::{Missing, Program, kubernetes_directory, postgres_directory};
+pub use find::{Missing, Program, kubernetes_directory, oidc_provider_directory, postgres_directory};
 pub use recipe::{DEBIAN_PACKAGES, DebianPackage, Purpose, RECIPES, Recipe, Source};
+pub use schemathesis::{SCHEMATHESIS_VERSION, schemathesis, schemathesis_directory};

@@ -19,6 +19,8 @@ pub enum Source {
         /// The module's version.
         version: &'static str,
     },
+    /// Packages of npm, by the files that name and pin them. The directory holds `node_modules`.
+    Node(&'static [(&'static str, &'static str)]),
 }
 
 /// What a recipe is built for.
@@ -57,6 +59,13 @@ pub struct Recipe {
 macro_rules! file {
     ($directory:literal, $name:literal) => {
         ($name, include_str!(concat!("../go/", $directory, "/", $name)))
+    };
+}
+
+/// A file that pins packages of npm.
+macro_rules! node {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../testkit/oidc/", $name)))
     };
 }
 
@@ -160,6 +169,16 @@ pub const RECIPES: &[Recipe] = &[
         cold_seconds: 60,
     },
     Recipe {
+        name: "oidc-provider",
+        version: "9.13.3",
+        source: Source::Node(&[node!("package.json"), node!("package-lock.json")]),
+        binary: "node_modules",
+        links: &[],
+        stamps: &[],
+        purpose: Purpose::Tests,
+        cold_seconds: 30,
+    },
+    Recipe {
         name: "kubernetes-oldest",
         version: "1.33.13",
         source: Source::Module(&[
@@ -219,7 +238,7 @@ impl Recipe {
         add(self.version);
         add(self.binary);
         match &self.source {
-            Source::Module(files) => files.iter().for_each(|(name, content)| {
+            Source::Module(files) | Source::Node(files) => files.iter().for_each(|(name, content)| {
                 add(name);
                 add(content);
             }),
@@ -277,6 +296,8 @@ pub const DEBIAN_PACKAGES: &[DebianPackage] = &[
     DebianPackage { name: "kmod", files: &["modprobe"], purpose: "kernel modules of real nodes" },
     DebianPackage { name: "busybox-static", files: &["busybox"], purpose: "a shell for test images" },
     DebianPackage { name: "docker-registry", files: &["docker-registry"], purpose: "an OCI registry" },
+    DebianPackage { name: "nodejs", files: &["node"], purpose: "an OpenID Connect issuer" },
+    DebianPackage { name: "npm", files: &["npm"], purpose: "the packages of that issuer" },
     DebianPackage { name: "chromium", files: &["chromium"], purpose: "pages in a browser" },
     DebianPackage { name: "chromium-driver", files: &["chromedriver"], purpose: "driving the browser" },
     DebianPackage {

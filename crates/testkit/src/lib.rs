@@ -26,6 +26,7 @@ pub mod kwok;
 pub mod lease;
 pub mod loopback;
 pub mod metrics;
+pub mod oidc;
 pub mod part;
 pub mod postgres;
 pub mod real_cluster;

@@ -50,7 +50,28 @@ fn beside(directory: &Path, suffix: &str) -> PathBuf {
     directory.with_file_name(name)
 }
 
+/// Fetches packages of npm, exactly those that the lock file pins; their scripts do not run.
+fn fetch(recipe: &Recipe, files: &[(&str, &str)], output: &Path) -> anyhow::Result<()> {
+    for (name, content) in files {
+        fs::write(output.join(name), content)?;
+    }
+    let result = Command::new("npm")
+        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .current_dir(output)
+        .stdin(Stdio::null())
+        .output()
+        .context("running npm")?;
+    if !result.status.success() {
+        let said = String::from_utf8_lossy(&result.stderr);
+        bail!("fetching {} {} failed:\n{said}", recipe.name, recipe.version);
+    }
+    Ok(())
+}
+
 fn compile(go: &Go, recipe: &Recipe, output: &Path) -> anyhow::Result<()> {
+    if let Source::Node(files) = &recipe.source {
+        return fetch(recipe, files, output);
+    }
     let stamps: Vec<_> = recipe.stamps.iter().map(|(name, value)| format!("-X {name}={value}")).collect();
     let mut command = Command::new(&go.program);
     command
@@ -73,6 +94,7 @@ fn compile(go: &Go, recipe: &Recipe, output: &Path) -> anyhow::Result<()> {
             command.current_dir(&source).args(["build", "-trimpath", "-ldflags", &linker, "-o"]);
             command.arg(output.join(recipe.binary)).arg(".");
         }
+        Source::Node(_) => bail!("{} is not built by Go", recipe.name),
         Source::Install { packages, version } => {
             command.current_dir(output).env("GOBIN", output).args([
                 "install",
