@@ -1,4 +1,4 @@
-//! `slipway crd`: crd-compat for people and pipelines.
+//! `slipway crd`: crd-compat for people and pipelines, and the CRDs that a server has stored.
 
 mod diff;
 mod explain;
@@ -6,10 +6,15 @@ mod impact;
 mod policy;
 mod print;
 mod source;
+mod stored;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
+
+use crate::cli::Connection;
+
+pub(crate) use source::texts;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CrdCommand {
@@ -28,14 +33,43 @@ pub(crate) enum CrdCommand {
     Impact(impact::Impact),
     /// Say what a finding means, why it matters, and what to do about it.
     Explain(explain::Explain),
+    /// List the CRDs that the server has stored, with the schema of their newest release.
+    List(stored::List),
+    /// Show one of the server's CRDs.
+    Show(stored::Show),
+    /// Show what changed in a CRD with each version of its operator.
+    History(stored::History),
+    /// Show which cluster runs which schema of a CRD, and how it differs from the chart's.
+    Status(stored::Status),
+    /// Have the server judge a schema against the one it has stored.
+    ///
+    /// Exit code: 0 compatible, 1 breaking, above that as for every command.
+    Validate(stored::Validate),
+    /// Agree to a schema that breaks something.
+    Approve(stored::Approve),
+    /// Say that a CRD is to be left, and what its users do instead.
+    Deprecate(stored::Deprecate),
 }
 
 impl CrdCommand {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(self, connection: &Connection) -> anyhow::Result<ExitCode> {
         match self {
             Self::Diff(diff) => diff.run(),
             Self::Impact(impact) => impact.run(),
             Self::Explain(explain) => explain.run(),
+            Self::List(list) => connection.run(list.output, async |session| list.run(session).await),
+            Self::Show(show) => connection.run(show.output, async |session| show.run(session).await),
+            Self::History(history) => {
+                connection.run(history.output, async |session| history.run(session).await)
+            }
+            Self::Status(status) => connection.run(status.output, async |session| status.run(session).await),
+            Self::Validate(validate) => validate.run(connection),
+            Self::Approve(approve) => {
+                connection.run(approve.output, async |session| approve.run(session).await)
+            }
+            Self::Deprecate(deprecate) => {
+                connection.run(deprecate.output, async |session| deprecate.run(session).await)
+            }
         }
     }
 }

@@ -25,6 +25,13 @@ fn write(text: &mut String, command: &mut Command, above: &str) {
     } else {
         format!("{above} {}", command.get_name())
     };
+    if !above.is_empty() {
+        // Options that every command has are told once, at the top.
+        *command = command.clone().mut_args(|argument| {
+            let everywhere = argument.is_global_set() && argument.get_help_heading().is_some();
+            argument.hide(everywhere)
+        });
+    }
     let help = command.render_long_help().to_string();
     // A string takes every write.
     let _ = write!(text, "\n## `{name}`\n\n```text\n{}\n```\n", help.trim_end());

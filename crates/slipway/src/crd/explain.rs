@@ -6,6 +6,8 @@ use anyhow::bail;
 use clap::Args;
 use slipway_crd_compat::rules;
 
+use super::print::print;
+
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// The finding's id, such as required-added; without one, all are listed.
@@ -15,9 +17,9 @@ pub(crate) struct Explain {
 impl Explain {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let Some(id) = self.finding else {
-            for rule in rules::all() {
-                println!("{:34} {:9} {}", rule.id, rule.severity.as_str(), rule.title);
-            }
+            let lines = rules::all()
+                .map(|rule| format!("{:34} {:9} {}\n", rule.id, rule.severity.as_str(), rule.title));
+            print(&lines.collect::<String>())?;
             return Ok(ExitCode::SUCCESS);
         };
         let Some(rule) = rules::find(&id) else {
@@ -29,7 +31,7 @@ impl Explain {
             };
             bail!("there is no finding {id:?}; {hint}");
         };
-        println!("{}", rules::explain(rule).trim_end());
+        print(&format!("{}\n", rules::explain(rule).trim_end()))?;
         Ok(ExitCode::SUCCESS)
     }
 }

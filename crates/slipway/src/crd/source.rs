@@ -119,6 +119,21 @@ impl Source {
     }
 }
 
+/// The manifests of a file, of a directory and below, or of standard input (`-`), each with its name.
+pub(crate) fn texts(named: &str) -> anyhow::Result<Vec<(String, String)>> {
+    if named == "-" {
+        let name = "standard input".to_owned();
+        return Ok(vec![(name.clone(), read_text(std::io::stdin().lock(), &name)?)]);
+    }
+    let path = Path::new(named);
+    let kind = std::fs::metadata(path).with_context(|| format!("{named} cannot be read"))?;
+    if kind.is_dir() {
+        return files::directory(path);
+    }
+    let file = std::fs::File::open(path).with_context(|| format!("{named} cannot be read"))?;
+    Ok(vec![(named.to_owned(), read_text(file, named)?)])
+}
+
 fn load_path(path: &Path, options: &SourceOptions) -> anyhow::Result<Vec<Crd>> {
     let shown = path.display();
     let kind = std::fs::metadata(path).with_context(|| format!("{shown} cannot be read"))?;

@@ -1,0 +1,239 @@
+//! `slipway operator`: what is registered, what there is of it, and where it runs.
+
+mod add;
+mod input;
+mod show;
+mod update;
+
+use clap::{Args, Subcommand};
+use slipway_contract::operators::{AdoptRelease, OperatorReply, OperatorsQuery, VersionReply, VersionsReply};
+
+use super::health::OperatorHealth;
+use super::relative::ago;
+use super::session::Session;
+use super::table::{Cell, Tone, facts, table};
+use add::Add;
+use update::{ProfileCommand, Update};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OperatorCommand {
+    /// Register an operator from a chart repository.
+    ///
+    /// The repository is asked for the chart first, and its newest archive is fetched and checked.
+    Add(Box<Add>),
+    /// List operators.
+    #[command(visible_alias = "ls")]
+    List(List),
+    /// Show an operator and where it is installed.
+    Show(Named),
+    /// List the versions that the repository offers, the newest first.
+    Versions(Versions),
+    /// Change an operator; what is not named stays.
+    Update(Box<Update>),
+    /// Forget an operator that is installed nowhere. No cluster is touched.
+    #[command(visible_alias = "rm")]
+    Remove(Named),
+    /// Hand a release that helm installed to Slipway. Nothing on the cluster is touched.
+    ///
+    /// A release that Argo CD, Flux or OLM manages is refused: that tool would undo what Slipway does.
+    Adopt(Adopt),
+    /// Show or set what has to be known to roll an operator out.
+    Profile(ProfileCommand),
+    /// Show how an operator is on its clusters, and why.
+    Health(OperatorHealth),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// The operator's name.
+    name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Only of this namespace.
+    #[arg(long, short = 'n', value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// Only with this label; may be repeated.
+    #[arg(long, short = 'l', value_name = "KEY=VALUE")]
+    label: Vec<String>,
+    /// Only those with a newer version in their repository.
+    #[arg(long)]
+    has_update: bool,
+    /// How many at most, 1 to 100.
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    limit: i64,
+    /// After how many.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    offset: i64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Versions {
+    /// The operator's name.
+    name: String,
+    /// Read the repository now.
+    #[arg(long)]
+    refresh: bool,
+    /// Show pre-releases, too.
+    #[arg(long)]
+    pre_releases: bool,
+    /// Show all, not only the newest fifteen.
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Adopt {
+    /// The operator's name.
+    name: String,
+    /// The cluster that has the release.
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: String,
+    /// The release, where several could be meant.
+    #[arg(long, value_name = "[NAMESPACE/]NAME")]
+    release: Option<String>,
+}
+
+impl OperatorCommand {
+    pub(crate) async fn run(self, session: &Session) -> anyhow::Result<()> {
+        match self {
+            Self::Add(add) => add.run(session).await,
+            Self::List(list) => list.run(session).await,
+            Self::Show(named) => show::run(&named.name, session).await,
+            Self::Versions(versions) => versions.run(session).await,
+            Self::Update(update) => update.run(session).await,
+            Self::Remove(named) => {
+                session.client.remove_operator(&named.name).await?;
+                session.say(&format!("{} is forgotten; no cluster was touched", named.name))
+            }
+            Self::Adopt(adopt) => adopt.run(session).await,
+            Self::Profile(command) => command.run(session).await,
+            Self::Health(command) => command.run(session).await,
+        }
+    }
+}
+
+impl List {
+    async fn run(self, session: &Session) -> anyhow::Result<()> {
+        let query = OperatorsQuery {
+            namespace: self.namespace,
+            label: (!self.label.is_empty()).then(|| self.label.join(",")),
+            has_update: self.has_update.then_some(true),
+            limit: Some(self.limit),
+            offset: Some(self.offset),
+        };
+        let reply = session.client.operators(&query).await?;
+        session.show(&reply, |reply| {
+            let rows = reply.operators.iter().map(row);
+            let mut text = table(
+                &["NAME", "NAMESPACE", "CURRENT", "LATEST", "CLUSTERS"],
+                rows,
+                "no operators; add one: slipway operator add NAME --repository URL",
+            );
+            if let Some(next) = reply.page.next_offset {
+                let more = reply.page.total.saturating_sub(next);
+                text.push_str(&format!("{more} more: slipway operator list --offset {next}\n"));
+            }
+            text
+        })
+    }
+}
+
+fn row(operator: &OperatorReply) -> Vec<Cell> {
+    let latest = operator.latest_version.clone().map_or_else(
+        || Cell::new("-", Tone::Quiet),
+        |latest| Cell::new(latest, if operator.has_update { Tone::Warning } else { Tone::Plain }),
+    );
+    vec![
+        (&operator.name).into(),
+        (&operator.namespace).into(),
+        operator.current_version.clone().into(),
+        latest,
+        operator.deployed_cluster_count.to_string().into(),
+    ]
+}
+
+impl Versions {
+    async fn run(self, session: &Session) -> anyhow::Result<()> {
+        let reply = if self.refresh {
+            session.client.refresh_operator(&self.name).await?
+        } else {
+            session.client.operator_versions(&self.name).await?
+        };
+        session.show(&reply, |reply| self.text(reply, session))
+    }
+
+    fn text(&self, reply: &VersionsReply, session: &Session) -> String {
+        let most = if self.all { usize::MAX } else { 15 };
+        let before = reply.pre_releases.iter().filter(|_| self.pre_releases).map(|version| (version, true));
+        let released = reply.versions.iter().map(|version| (version, false));
+        let rows = before.take(most).chain(released.take(most));
+        let rows = rows.map(|(version, before)| version_row(version, before, reply, session));
+        let mut text = table(
+            &["VERSION", "RELEASED", "", "CHANGES"],
+            rows,
+            "the repository offers no released version; see --pre-releases\n",
+        );
+        let hidden = reply.versions.len().saturating_sub(most);
+        let mut notes = Vec::new();
+        if hidden > 0 {
+            notes.push(format!("{hidden} older: --all"));
+        }
+        if !self.pre_releases && !reply.pre_releases.is_empty() {
+            notes.push(format!("{} pre-releases: --pre-releases", reply.pre_releases.len()));
+        }
+        if let Some(checked) = reply.checked_at {
+            notes.push(format!("repository read {}", ago(checked, session.now)));
+        }
+        if !notes.is_empty() {
+            text.push_str(&format!("{}\n", notes.join(", ")));
+        }
+        if let Some(error) = &reply.check_error {
+            text.push_str(&format!("the last look failed: {error}\n"));
+        }
+        text
+    }
+}
+
+fn version_row(version: &VersionReply, before: bool, reply: &VersionsReply, session: &Session) -> Vec<Cell> {
+    let mut marks = Vec::new();
+    if reply.current_version.as_deref() == Some(&version.version) {
+        marks.push("current");
+    }
+    if version.is_latest {
+        marks.push("latest");
+    }
+    if before {
+        marks.push("pre-release");
+    }
+    if version.deprecated {
+        marks.push("deprecated");
+    }
+    let tone = if version.deprecated { Tone::Warning } else { Tone::Good };
+    vec![
+        (&version.version).into(),
+        version.release_date.map(|date| ago(date, session.now)).into(),
+        Cell::new(marks.join(", "), tone),
+        Cell::new(version.changelog_url.clone().unwrap_or_default(), Tone::Quiet),
+    ]
+}
+
+impl Adopt {
+    async fn run(self, session: &Session) -> anyhow::Result<()> {
+        let asked = AdoptRelease { cluster_name: self.cluster, release: self.release };
+        let adopted = session.client.adopt(&self.name, &asked).await?;
+        session.show(&adopted, |adopted| {
+            format!(
+                "{} {} on {} is managed by Slipway now\n{}",
+                self.name,
+                adopted.version,
+                adopted.cluster_name,
+                facts([
+                    ("release", format!("{}/{}", adopted.namespace, adopted.release).into()),
+                    ("revision", adopted.revision.to_string().into()),
+                ])
+            )
+        })
+    }
+}
