@@ -20,10 +20,14 @@ const PURE: &[&str] = &["slipway-crd-compat", "slipway-guardian", "slipway-progr
 const SOAKED: [&str; 5] =
     ["slipway-testkit", "slipway-crd-compat", "slipway", "slipway-runtime", "slipway-application-operator"];
 
+/// More failures than this are no chance, and not tried again.
+const UNSTEADY: usize = 3;
+
 /// What to test.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     fast: bool,
+    retry: bool,
     only: Option<String>,
 }
 
@@ -35,11 +39,12 @@ impl Wanted {
         while let Some(word) = words.next() {
             match *word {
                 "--fast" => wanted.fast = true,
+                "--retry" => wanted.retry = true,
                 "--only" => match words.next() {
                     Some(name) => wanted.only = Some((*name).to_owned()),
                     None => bail!("--only needs the name of a crate or of a test"),
                 },
-                unknown => bail!("test has no option {unknown:?}; it takes --fast and --only <name>"),
+                unknown => bail!("test has no option {unknown:?}; it takes --fast, --retry and --only <name>"),
             }
         }
         Ok(wanted)
@@ -105,6 +110,9 @@ pub(crate) fn test(wanted: &Wanted) -> anyhow::Result<ExitCode> {
     let selection = wanted.selection();
     let broker = !wanted.fast;
     summary.step("tests", |summary| tests(summary, &selection, broker, &[]))?;
+    if wanted.retry && (1..=UNSTEADY).contains(&summary.failures.len()) {
+        retry(&mut summary, broker)?;
+    }
     if whole {
         summary.step("doc tests", |summary| {
             tests(summary, &["--workspace".to_owned(), "--doc".to_owned()], false, &[])
@@ -112,6 +120,19 @@ pub(crate) fn test(wanted: &Wanted) -> anyhow::Result<ExitCode> {
     }
     print!("{}", summary.text());
     Ok(if summary.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs the few tests that failed once more, by themselves. What passes then is not forgiven in
+/// silence: the summary names it as unsteady.
+fn retry(summary: &mut Summary, broker: bool) -> anyhow::Result<()> {
+    let mut selection: Vec<_> = ["--workspace", "--", "--exact"].map(str::to_owned).into();
+    selection.extend(summary.failures.iter().cloned());
+    let mut second = Summary::new();
+    let passed = summary.step("failed tests again", |_| tests(&mut second, &selection, broker, &[]))?;
+    if passed && second.counts.passed >= summary.failures.len() {
+        summary.forgive("tests");
+    }
+    Ok(())
 }
 
 /// The long tests: what runs on Kubernetes once more on the oldest supported one, again and again
