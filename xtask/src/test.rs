@@ -44,7 +44,9 @@ impl Wanted {
                     Some(name) => wanted.only = Some((*name).to_owned()),
                     None => bail!("--only needs the name of a crate or of a test"),
                 },
-                unknown => bail!("test has no option {unknown:?}; it takes --fast, --retry and --only <name>"),
+                unknown => {
+                    bail!("test has no option {unknown:?}; it takes --fast, --retry and --only <name>")
+                }
             }
         }
         Ok(wanted)

@@ -14,7 +14,7 @@ use crate::token::{Renew, Token};
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long one call may take, streams apart. The server ends its own work earlier.
-const CALL: Duration = Duration::from_secs(60);
+const CALL: Duration = Duration::from_mins(1);
 
 /// Calls a server in the name of one caller. Clones share the connections and the token.
 #[derive(Clone)]

@@ -91,7 +91,7 @@ pub struct CreateCrd {
     pub operator_name: String,
     /// The version of the operator that brings it.
     pub operator_version: String,
-    /// The CustomResourceDefinition: JSON as text, or as an object.
+    /// The `CustomResourceDefinition`: JSON as text, or as an object.
     pub schema_definition: Value,
 }
 
@@ -157,7 +157,7 @@ pub struct CrdStatusQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ValidateCrd {
-    /// The CustomResourceDefinition, or its OpenAPI schema alone: JSON as text, or as an object.
+    /// The `CustomResourceDefinition`, or its OpenAPI schema alone: JSON as text, or as an object.
     pub new_schema_definition: Value,
     /// The version of the operator that will bring it.
     pub new_operator_version: String,

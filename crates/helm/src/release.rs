@@ -76,7 +76,7 @@ pub struct Revision {
 }
 
 /// Long enough for a cluster that answers slowly.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 const MOST: usize = 32 * 1024 * 1024;
 
 impl Helm {

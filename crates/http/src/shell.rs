@@ -120,12 +120,11 @@ impl Running {
             return reply;
         };
         let timeout = self.shell.timeout;
-        match tokio::time::timeout(timeout, next.run(request)).await {
-            Ok(reply) => reply,
-            Err(_) => {
-                let message = format!("the answer took longer than {} seconds", timeout.as_secs());
-                ApiError::new(Code::Unavailable, message).into_response()
-            }
+        if let Ok(reply) = tokio::time::timeout(timeout, next.run(request)).await {
+            reply
+        } else {
+            let message = format!("the answer took longer than {} seconds", timeout.as_secs());
+            ApiError::new(Code::Unavailable, message).into_response()
         }
     }
 }

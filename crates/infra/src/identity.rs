@@ -1,4 +1,4 @@
-//! Passwords by argon2id, tokens by Ed25519, other issuers by OpenID Connect.
+//! Passwords by argon2id, tokens by Ed25519, other issuers by `OpenID` Connect.
 //!
 //! It decides nothing about people: it hashes, signs, checks and asks. No password, key or token is logged or
 //! put into an error.

@@ -39,7 +39,7 @@ use uuid::Uuid;
 
 use scene::{Scene, now, scene};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 const ALL: Window = Window { limit: 100, offset: 0 };
 
 fn facts(plan: &str) -> Facts {

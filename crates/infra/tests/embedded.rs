@@ -17,7 +17,7 @@ use slipway_testkit::guardian::guardian;
 use slipway_testkit::until;
 use sqlx::{Executor as _, PgPool};
 
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_mins(2);
 
 /// A folder that the user of PostgreSQL can reach, whoever runs the test.
 fn folder() -> tempfile::TempDir {

@@ -141,7 +141,7 @@ impl Server {
         let work = Work { kind: worker.kind(), key: key.to_owned() };
         let due = Timestamp::now() - SignedDuration::from_secs(1);
         self.store.commit(Changeset::new().due(work, due)).await.unwrap();
-        let claims = self.store.claim(worker.kind(), 100, Duration::from_secs(60)).await.unwrap();
+        let claims = self.store.claim(worker.kind(), 100, Duration::from_mins(1)).await.unwrap();
         let claim = claims.iter().find(|claim| claim.work.key == key).expect("it is due");
         let next = worker.work(claim).await.unwrap();
         for claim in &claims {

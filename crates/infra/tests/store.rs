@@ -28,7 +28,7 @@ use sqlx::Executor as _;
 use support::{database, database_of_its_own};
 
 const LEASE: Duration = Duration::from_secs(30);
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 fn work(key: &str) -> Work {
     Work { kind: "counting", key: key.to_owned() }
@@ -248,7 +248,7 @@ async fn the_audit_cannot_be_changed_and_only_retention_takes_away() {
         let error = store.pool().execute(attack).await.unwrap_err();
         assert!(error.to_string().contains("only ever added to"), "{attack}: {error}");
     }
-    let past = Timestamp::now() - Duration::from_secs(3600);
+    let past = Timestamp::now() - Duration::from_hours(1);
     assert_eq!(store.thin_audit(past).await.unwrap(), 0);
     assert_eq!(store.thin_audit(Timestamp::now() + LONG).await.unwrap(), 1);
     store.commit(Changeset::new().audit(entry("new"))).await.unwrap();
@@ -318,7 +318,7 @@ async fn whoever_waits_for_events_is_told_by_another_server() {
     let two = stored.another("two").await;
     let seen = two.last_event().await.unwrap();
     let waits = tokio::spawn(async move {
-        two.wait_for_events(seen, Duration::from_secs(3600)).await;
+        two.wait_for_events(seen, Duration::from_hours(1)).await;
         two.events_after(seen, 10).await.unwrap().len()
     });
     stored.store.commit(Changeset::new().tell(event("a"))).await.unwrap();
@@ -334,7 +334,7 @@ async fn a_lost_listener_is_resumed_and_misses_nothing() {
     let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid()
              AND (query ILIKE 'LISTEN%' OR query ILIKE '%counters WHERE%')";
-    let waits = tokio::spawn(async move { two.wait_for_events(1, Duration::from_secs(3600)).await });
+    let waits = tokio::spawn(async move { two.wait_for_events(1, Duration::from_hours(1)).await });
     let cut: i64 = sqlx::query_scalar(cut).fetch_one(stored.store.pool()).await.unwrap();
     assert!(cut >= 1, "nobody listened");
     until("the database to be written again", LONG, async || {

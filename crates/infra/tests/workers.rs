@@ -152,7 +152,7 @@ async fn what_a_killed_server_held_is_done_by_another() {
     make_due(&two, keys()).await;
     let (hanging, seen) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
     let hangs = Counter {
-        takes: Duration::from_secs(3600),
+        takes: Duration::from_hours(1),
         lease: Duration::from_secs(1),
         ..counter(&stored.store, &hanging)
     };
@@ -197,7 +197,7 @@ async fn a_server_that_stops_ends_what_it_does_or_gives_it_back() {
     let store = &stored.store;
     let seen = Arc::new(Seen::default());
     make_due(store, ["endless".to_owned()]).await;
-    let endless = Counter { takes: Duration::from_secs(3600), ..counter(store, &seen) };
+    let endless = Counter { takes: Duration::from_hours(1), ..counter(store, &seen) };
     let (stop, stopped) = oneshot::channel::<()>();
     let runner = Runner::new(store.clone()).grace(Duration::from_millis(200)).with(Arc::new(endless));
     let running = tokio::spawn(runner.run(async { drop(stopped.await) }));

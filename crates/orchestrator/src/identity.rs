@@ -54,7 +54,7 @@ pub struct IdentitySettings {
 impl Default for IdentitySettings {
     fn default() -> Self {
         Self {
-            token_life: Duration::from_mins(60),
+            token_life: Duration::from_hours(1),
             session_life: Duration::from_hours(12),
             key_life: Duration::from_hours(30 * 24),
             key_lead: Duration::from_hours(1),

@@ -116,7 +116,7 @@ pub fn kubernetes_directory() -> PathBuf {
     built(if oldest { "kubernetes-oldest" } else { "kubernetes" })
 }
 
-/// The directory whose `node_modules` holds the OpenID Connect issuer that tests log in through.
+/// The directory whose `node_modules` holds the `OpenID` Connect issuer that tests log in through.
 pub fn oidc_provider_directory() -> Result<PathBuf, Missing> {
     let directory = built("oidc-provider");
     if directory.join("node_modules").is_dir() {

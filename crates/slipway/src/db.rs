@@ -12,7 +12,7 @@ use crate::serve::database::{embedded, folder};
 /// Back up and restore the server's own database.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
-    /// Write a backup that pg_restore reads; the server may run meanwhile.
+    /// Write a backup that `pg_restore` reads; the server may run meanwhile.
     Backup(Box<Backup>),
     /// Put a backup in the place of everything that is there; the server must not run.
     Restore(Box<Backup>),

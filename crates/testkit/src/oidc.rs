@@ -1,4 +1,4 @@
-//! A real OpenID Connect issuer: `oidc-provider` for Node.js, the certified one, on loopback.
+//! A real `OpenID` Connect issuer: `oidc-provider` for Node.js, the certified one, on loopback.
 //!
 //! Who sits before its pages is for the test to say; codes, PKCE, devices, keys and signatures are its own.
 
@@ -13,7 +13,7 @@ use crate::{Part, Program, free_port, loopback, until};
 
 pub use visitor::Visitor;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const SERVER: &str = include_str!("../oidc/server.mjs");
 
 /// A running issuer with one client; dropping it ends it.

@@ -62,13 +62,12 @@ impl<'a> Fields<'a> {
     }
 
     fn object(&mut self, key: &str) -> Option<Map<String, Value>> {
-        match self.take(key)? {
-            Value::Object(fields) => Some(fields),
-            _ => {
-                let place = self.place(key);
-                self.problems.add(place, "has to be an object");
-                None
-            }
+        if let Value::Object(fields) = self.take(key)? {
+            Some(fields)
+        } else {
+            let place = self.place(key);
+            self.problems.add(place, "has to be an object");
+            None
         }
     }
 

@@ -55,7 +55,7 @@ enum KindWord {
 #[schemars(rename = "Level", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct LevelWords {
-    /// Who may decide: EnvironmentOwner, Admin, or a person as user:ada.
+    /// Who may decide: `EnvironmentOwner`, Admin, or a person as user:ada.
     #[schemars(inner(regex(pattern = r"^(EnvironmentOwner|Admin|user:.+)$")))]
     by: Vec<String>,
     /// How many of them have to agree; one where nobody says.

@@ -1,4 +1,4 @@
-//! Other issuers by OpenID Connect: discovery, keys, codes, devices.
+//! Other issuers by `OpenID` Connect: discovery, keys, codes, devices.
 //!
 //! Only HTTPS, unless the issuer is on this machine; no redirects; answers of limited size; a timeout on every
 //! question. What an issuer answers is not repeated to people, apart from its error codes.

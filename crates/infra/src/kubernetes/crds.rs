@@ -17,7 +17,7 @@ use super::{Connections, unreachable};
 const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// How long a whole look may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How many CRDs are read at once: a definition may be large, and the cluster has other work.
 const AT_ONCE: usize = 4;

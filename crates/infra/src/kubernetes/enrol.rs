@@ -22,7 +22,7 @@ use super::{role, tokens};
 pub enum Rights {
     /// Those of the documented role, which is made.
     Documented,
-    /// Those of a ClusterRole that is there.
+    /// Those of a `ClusterRole` that is there.
     Existing(String),
 }
 

@@ -1,4 +1,4 @@
-//! Tokens of ServiceAccounts: asking for another one, and revoking one.
+//! Tokens of `ServiceAccounts`: asking for another one, and revoking one.
 //!
 //! A token is bound to a Secret where possible. Deleting that Secret revokes it within seconds, which the
 //! end of its life would only do in a day.

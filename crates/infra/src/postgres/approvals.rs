@@ -91,7 +91,7 @@ async fn add_decisions(connection: &mut PgConnection, approval: &Approval) -> Re
         .bind(decision.person)
         .bind(&decision.name)
         .bind(decision.verdict.to_string())
-        .bind(decision.note.as_ref().map(|note| note.as_str()))
+        .bind(decision.note.as_ref().map(slipway_domain::approval::Note::as_str))
         .bind(Moment(decision.at))
         .execute(&mut *connection)
         .await

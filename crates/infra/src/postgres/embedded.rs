@@ -108,4 +108,4 @@ async fn make_database(url: &str) -> Result<(), EmbeddedError> {
 }
 
 /// How long a server may take to end by itself.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);

@@ -16,8 +16,6 @@ const MOST: u64 = 64 << 20;
 #[derive(Debug, Deserialize)]
 pub(super) struct Release {
     pub(super) name: String,
-    #[serde(default)]
-    pub(super) namespace: String,
     pub(super) version: u32,
     pub(super) info: Info,
     pub(super) chart: Chart,

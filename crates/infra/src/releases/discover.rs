@@ -221,7 +221,7 @@ fn of_chart_label(label: &str) -> Option<(String, String)> {
     })
 }
 
-/// Package and version of a ClusterServiceVersion's name: `kafka-operator.v0.38.0`.
+/// Package and version of a `ClusterServiceVersion`'s name: `kafka-operator.v0.38.0`.
 fn of_csv(name: &str) -> Option<(String, String)> {
     let (package, version) = name.split_once('.')?;
     version

@@ -202,7 +202,7 @@ async fn two_servers_share_the_looking_and_each_cluster_is_looked_at_by_one_at_a
         tokio::spawn(async move {
             let worker = ClusterHealthWorker::new(manager);
             let mut mine = 0;
-            let until = Timestamp::now() + Duration::from_secs(60);
+            let until = Timestamp::now() + Duration::from_mins(1);
             while Timestamp::now() < until {
                 let claims = store.claim(CLUSTER_HEALTH, 1, Duration::from_secs(30)).await.unwrap();
                 for claim in &claims {

@@ -13,5 +13,5 @@ mod registering;
 mod removal;
 mod secrecy;
 mod server;
-#[path = "../support.rs"]
+#[path = "../support/mod.rs"]
 mod support;

@@ -120,7 +120,7 @@ impl Server {
         let claim: &Claim = claims.iter().find(|claim| claim.work.key == id.to_string()).expect("it is due");
         let done = worker.work(claim).await;
         for claim in &claims {
-            self.store.release(claim, Duration::from_secs(3600)).await.unwrap();
+            self.store.release(claim, Duration::from_hours(1)).await.unwrap();
         }
         done
     }

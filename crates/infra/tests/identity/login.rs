@@ -125,7 +125,7 @@ async fn many_guesses_at_once_are_no_more_than_five() {
     let scene = Scene::new().await;
     let two = scene.another("two").await;
     let guess = async |turn: usize| {
-        let server = if turn % 2 == 0 { &scene.one } else { &two };
+        let server = if turn.is_multiple_of(2) { &scene.one } else { &two };
         server.login("admin", &format!("guess number {turn} of many")).await.unwrap_err()
     };
     join_all((0..16).map(guess)).await;

@@ -10,7 +10,7 @@ mod keys;
 mod login;
 mod oidc;
 mod scene;
-#[path = "../support.rs"]
+#[path = "../support/mod.rs"]
 mod support;
 mod tokens;
 mod users;

@@ -118,7 +118,11 @@ async fn releases_of_both_lines_of_helm_are_found_matched_and_adopted() {
     let argo = find(&found, "argo-app");
     assert_eq!(argo.installation.seen.managed_by, Manager::ArgoCd);
     assert_eq!(argo.installation.seen.manager_reference.as_deref(), Some("shop"));
-    assert_eq!(argo.operator.as_ref().map(|name| name.as_str()), Some("redis"), "the one with that chart");
+    assert_eq!(
+        argo.operator.as_ref().map(slipway_domain::name::Name::as_str),
+        Some("redis"),
+        "the one with that chart"
+    );
 
     // Values are imported, sealed, and only of operators.
     let values = server.manager.installed_values(&hello.installation).await.unwrap();

@@ -9,6 +9,6 @@
 mod installations;
 mod registering;
 mod server;
-#[path = "../support.rs"]
+#[path = "../support/mod.rs"]
 mod support;
 mod versions;

@@ -99,7 +99,7 @@ impl Server {
     pub(crate) async fn work(&self, worker: &dyn Worker, key: String) -> Result<Next, Error> {
         let work = Work { kind: worker.kind(), key: key.clone() };
         self.store.commit(Changeset::new().due(work, Timestamp::now())).await.unwrap();
-        let claims = self.store.claim(worker.kind(), 100, Duration::from_secs(60)).await.unwrap();
+        let claims = self.store.claim(worker.kind(), 100, Duration::from_mins(1)).await.unwrap();
         let claim: &Claim = claims.iter().find(|claim| claim.work.key == key).expect("it is due");
         let done = worker.work(claim).await;
         for claim in &claims {

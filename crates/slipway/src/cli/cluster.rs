@@ -216,14 +216,11 @@ fn changed(
     changes: &[String],
 ) -> anyhow::Result<BTreeMap<String, String>> {
     for change in changes {
-        match change.strip_suffix('-').filter(|key| !key.contains('=')) {
-            Some(key) => {
-                labels.remove(key);
-            }
-            None => {
-                let (key, value) = label::pair(change).map_err(anyhow::Error::msg)?;
-                labels.insert(key, value);
-            }
+        if let Some(key) = change.strip_suffix('-').filter(|key| !key.contains('=')) {
+            labels.remove(key);
+        } else {
+            let (key, value) = label::pair(change).map_err(anyhow::Error::msg)?;
+            labels.insert(key, value);
         }
     }
     Ok(labels)

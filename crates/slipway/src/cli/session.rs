@@ -20,7 +20,7 @@ const LOCAL: &str = "http://localhost:5000";
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Server options")]
 pub(crate) struct Connection {
-    /// Talk to this server, such as https://slipway.example:5001.
+    /// Talk to this server, such as <https://slipway.example:5001>.
     #[arg(long, global = true, env = "SLIPWAY_SERVER", value_name = "URL", hide_short_help = true)]
     server: Option<String>,
     /// Use this context instead of the current one (see: slipway context list).

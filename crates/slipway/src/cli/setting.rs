@@ -10,20 +10,20 @@ use super::{Format, Session, ago, print, table};
 pub(crate) enum SettingCommand {
     /// List them.
     List {
-        /// Only this kind: Policy, ApprovalRule or Window.
+        /// Only this kind: Policy, `ApprovalRule` or Window.
         #[arg(long)]
         kind: Option<String>,
     },
     /// Show one, as YAML.
     Show {
-        /// Its kind: Policy, ApprovalRule or Window.
+        /// Its kind: Policy, `ApprovalRule` or Window.
         kind: String,
         /// Its name.
         name: String,
     },
     /// Remove one.
     Remove {
-        /// Its kind: Policy, ApprovalRule or Window.
+        /// Its kind: Policy, `ApprovalRule` or Window.
         kind: String,
         /// Its name.
         name: String,

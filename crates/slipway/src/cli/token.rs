@@ -28,7 +28,7 @@ pub(crate) struct Create {
     /// What it may do; nothing that you may not.
     #[arg(long)]
     role: Role,
-    /// An environment that it decides for, as an EnvironmentOwner; can be repeated.
+    /// An environment that it decides for, as an `EnvironmentOwner`; can be repeated.
     #[arg(long = "environment", value_name = "ENVIRONMENT")]
     environments: Vec<Environment>,
     /// How long it lasts, a year at most, such as 90d or 12h.

@@ -59,10 +59,10 @@ pub(crate) struct List {
 pub(crate) struct Add {
     /// What they will type to log in.
     username: String,
-    /// What they are: Viewer, Operator, EnvironmentOwner or Admin.
+    /// What they are: Viewer, Operator, `EnvironmentOwner` or Admin.
     #[arg(long)]
     role: Role,
-    /// An environment that an EnvironmentOwner decides for; can be repeated.
+    /// An environment that an `EnvironmentOwner` decides for; can be repeated.
     #[arg(long = "environment", value_name = "ENVIRONMENT")]
     environments: Vec<Environment>,
     /// What people call them.

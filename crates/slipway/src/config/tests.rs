@@ -26,7 +26,7 @@ fn with_nothing_set_it_serves_this_machine() {
     assert_eq!(config.listen.to_string(), "127.0.0.1:5000");
     assert_eq!(config.public_url.as_str(), "http://localhost:5000/");
     assert!(config.database_url.is_none() && config.tls.is_none() && config.mail.is_none());
-    assert_eq!(config.cluster_health_every, Duration::from_secs(60));
+    assert_eq!(config.cluster_health_every, Duration::from_mins(1));
     assert_eq!(config.key_file, config.data_dir.join("keys"));
 }
 
@@ -90,7 +90,8 @@ trustedProxies: [10.0.0.0/8]
     assert_eq!(words.trusted_proxies.len(), 2);
     let wrong = load(None, &[("SLIPWAY_TRUSTED_PROXIES", "proxy.example")], &[]).unwrap_err();
     assert!(wrong.to_string().contains("trustedProxies (SLIPWAY_TRUSTED_PROXIES) cannot be used"), "{wrong}");
-    let pages = load(None, &[("SLIPWAY_ALLOWED_ORIGINS", "https://pages.example, http://localhost:8080")], &[]);
+    let pages =
+        load(None, &[("SLIPWAY_ALLOWED_ORIGINS", "https://pages.example, http://localhost:8080")], &[]);
     assert_eq!(pages.unwrap().allowed_origins, ["https://pages.example", "http://localhost:8080"]);
     for bad in ["*", "https://pages.example/", "pages.example", "null"] {
         let wrong = load(None, &[("SLIPWAY_ALLOWED_ORIGINS", bad)], &[]).unwrap_err().to_string();

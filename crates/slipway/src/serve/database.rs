@@ -31,14 +31,13 @@ pub(super) struct Database {
 impl Database {
     /// Opens it; one that is only not there yet is waited for.
     pub(super) async fn open(config: &Config, guardian: &Path) -> anyhow::Result<Self> {
-        let (embedded, options) = match &config.database_url {
-            Some(url) => (None, Options::new(url.reveal())),
-            None => {
-                let options = EmbeddedOptions { folder: folder(config), guardian: guardian.to_owned() };
-                let embedded = Embedded::start(&options).await?;
-                let options = embedded.options();
-                (Some(embedded), options)
-            }
+        let (embedded, options) = if let Some(url) = &config.database_url {
+            (None, Options::new(url.reveal()))
+        } else {
+            let options = EmbeddedOptions { folder: folder(config), guardian: guardian.to_owned() };
+            let embedded = Embedded::start(&options).await?;
+            let options = embedded.options();
+            (Some(embedded), options)
         };
         let options = Options { connections: config.database_connections, ..options };
         let (mut pause, longest) = PAUSES;

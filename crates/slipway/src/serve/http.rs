@@ -33,20 +33,17 @@ pub(super) async fn serve(config: &Config, app: Router, stop: &Stop) -> anyhow::
         ending.graceful_shutdown(Some(grace));
     });
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
-    let served = match &config.tls {
-        Some(files) => {
-            let tls = tls::config(files).await?;
-            let mut server = axum_server::from_tcp_rustls(listener, tls).context("listening")?.handle(handle);
-            careful(&mut server);
-            info!(%address, tls = true, url = %config.public_url, "listening");
-            server.serve(app).await
-        }
-        None => {
-            let mut server = axum_server::from_tcp(listener).context("listening")?.handle(handle);
-            careful(&mut server);
-            info!(%address, tls = false, url = %config.public_url, "listening");
-            server.serve(app).await
-        }
+    let served = if let Some(files) = &config.tls {
+        let tls = tls::config(files).await?;
+        let mut server = axum_server::from_tcp_rustls(listener, tls).context("listening")?.handle(handle);
+        careful(&mut server);
+        info!(%address, tls = true, url = %config.public_url, "listening");
+        server.serve(app).await
+    } else {
+        let mut server = axum_server::from_tcp(listener).context("listening")?.handle(handle);
+        careful(&mut server);
+        info!(%address, tls = false, url = %config.public_url, "listening");
+        server.serve(app).await
     };
     served.context("serving")
 }

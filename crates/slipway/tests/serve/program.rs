@@ -12,7 +12,7 @@ use slipway_testkit::until;
 use tempfile::TempDir;
 
 /// Longer than anything takes on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(180);
+pub(crate) const LONG: Duration = Duration::from_mins(3);
 
 /// A folder that the user of PostgreSQL can reach, whoever runs the test.
 pub(crate) fn folder() -> TempDir {
@@ -55,14 +55,13 @@ impl Served {
             .stdout(File::create(&out).unwrap())
             .stderr(File::create(&log).unwrap());
         let mut child = command.spawn().unwrap();
-        let listening = until("the server to listen", LONG, async || {
+        let listening = until("the server to listen", LONG, || {
             let said = fs::read_to_string(&log).unwrap();
             if let Some(status) = child.try_wait().unwrap() {
                 panic!("it ended with {status}: {said}");
             }
-            said.lines()
-                .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-                .find(|line| line["message"] == "listening")
+            let mut lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            std::future::ready(lines.find(|line| line["message"] == "listening"))
         })
         .await
         .unwrap();
@@ -78,7 +77,7 @@ impl Served {
 
     /// The status of a GET.
     pub(crate) async fn status(&self, path: &str) -> u16 {
-        let client = reqwest::Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
+        let client = reqwest::Client::builder().timeout(Duration::from_mins(1)).build().unwrap();
         client.get(format!("{}{path}", self.url)).send().await.unwrap().status().as_u16()
     }
 
@@ -89,13 +88,17 @@ impl Served {
     /// Asks it to stop, and waits.
     pub(crate) async fn stop(mut self) -> ExitStatus {
         self.signal(Signal::TERM);
-        until("the server to stop", LONG, async || self.child.try_wait().unwrap()).await.unwrap()
+        until("the server to stop", LONG, || std::future::ready(self.child.try_wait().unwrap()))
+            .await
+            .unwrap()
     }
 
     /// Kills it as the kernel would.
     pub(crate) async fn kill(mut self) {
         self.signal(Signal::KILL);
-        until("the server to be gone", LONG, async || self.child.try_wait().unwrap()).await.unwrap();
+        until("the server to be gone", LONG, || std::future::ready(self.child.try_wait().unwrap()))
+            .await
+            .unwrap();
     }
 
     fn signal(&self, signal: Signal) {

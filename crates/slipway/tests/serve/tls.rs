@@ -11,7 +11,7 @@ use crate::program::{LONG, Served, folder};
 
 fn trusting(authority: &Authority) -> reqwest::Client {
     let certificate = reqwest::Certificate::from_pem(authority.certificate().as_bytes()).unwrap();
-    reqwest::Client::builder().tls_certs_only([certificate]).timeout(Duration::from_secs(60)).build().unwrap()
+    reqwest::Client::builder().tls_certs_only([certificate]).timeout(Duration::from_mins(1)).build().unwrap()
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 /// How long they are remembered.
-const REMEMBERED: Duration = Duration::from_mins(60);
+const REMEMBERED: Duration = Duration::from_hours(1);
 /// How often a key that is not known makes us ask again: whoever sends tokens must not make us send requests.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 /// More keys than any issuer has.

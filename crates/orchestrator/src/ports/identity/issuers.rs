@@ -1,4 +1,4 @@
-//! Other issuers that vouch for people, by OpenID Connect.
+//! Other issuers that vouch for people, by `OpenID` Connect.
 
 use std::fmt;
 use std::time::Duration;

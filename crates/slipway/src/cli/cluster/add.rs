@@ -42,7 +42,7 @@ pub(crate) struct How {
     /// A label; may be given several times.
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label::pair)]
     labels: Vec<(String, String)>,
-    /// Bind this ClusterRole of the cluster instead of making the documented one.
+    /// Bind this `ClusterRole` of the cluster instead of making the documented one.
     #[arg(long, value_name = "NAME")]
     role: Option<String>,
     /// Also if the cluster is registered already under another name.
@@ -59,7 +59,7 @@ pub(crate) struct Rotate {
     kube_context: Option<String>,
     #[command(flatten)]
     kubeconfig: KubeconfigArgs,
-    /// Bind this ClusterRole of the cluster instead of the documented one.
+    /// Bind this `ClusterRole` of the cluster instead of the documented one.
     #[arg(long, value_name = "NAME")]
     role: Option<String>,
 }
@@ -86,7 +86,7 @@ impl Add {
             how: &self.how,
         };
         let cluster = add(session, kubeconfig, self.kube_context.as_deref(), wanted).await?;
-        session.show(&cluster, |cluster| words::added(cluster))
+        session.show(&cluster, words::added)
     }
 }
 

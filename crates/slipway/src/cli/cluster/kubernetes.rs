@@ -67,7 +67,7 @@ pub(crate) async fn connect(kubeconfig: Kubeconfig, context: Option<&str>) -> an
         );
     }
     config.connect_timeout = Some(Duration::from_secs(10));
-    config.read_timeout = Some(Duration::from_secs(60));
+    config.read_timeout = Some(Duration::from_mins(1));
     let server = config.cluster_url.to_string();
     let authority = config.root_cert.as_ref().map(|certificates| STANDARD.encode(pem(certificates)));
     let server_name = config.tls_server_name.clone();
