@@ -8,7 +8,7 @@
 
 #[path = "../../infra/tests/clusters/server.rs"]
 mod server;
-#[path = "../../infra/tests/support.rs"]
+#[path = "../../infra/tests/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeMap;

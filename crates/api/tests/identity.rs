@@ -6,7 +6,7 @@
     reason = "a test that cannot go on ends there"
 )]
 
-#[path = "../../infra/tests/support.rs"]
+#[path = "../../infra/tests/support/mod.rs"]
 mod support;
 
 use std::net::SocketAddr;
