@@ -6,6 +6,8 @@
     reason = "a test that cannot go on ends there"
 )]
 
+#[path = "declarative/kinds.rs"]
+mod kinds;
 mod served;
 
 use serde_json::{Value, json};
@@ -132,11 +134,11 @@ async fn one_bad_document_stops_all_and_every_problem_is_said() {
     assert_eq!(
         told,
         [
-            "documents[2].spec.crds.rules.field-remove names the finding \"field-remove\", which does not exist; \
-             did you mean field-removed, fields-became-map, open-field-constrained?",
             "documents[1].metadata.name has to consist of lower-case letters, digits and dashes, and to begin \
              and end without a dash",
             "documents[1].spec.timeZone is \"Mars/Base\", which is no IANA time zone such as Europe/Berlin",
+            "documents[2].spec.crds.rules.field-remove names the finding \"field-remove\", which does not exist; \
+             did you mean field-removed, preserve-unknown-fields-removed, selectable-field-removed?",
         ]
     );
     assert!(exported(&server).await.is_empty(), "nothing was written");

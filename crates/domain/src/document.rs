@@ -21,13 +21,11 @@ pub const API_VERSION: &str = "slipway.dev/v1";
 /// What a document is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
-    /// Who watches, and is told.
+    /// Who may log in, and as what.
     User,
     /// What of a cluster is for people: labels, environment, description, whether it is disabled.
     Cluster,
-    /// What has to be known of an operator to roll it out well.
-    Profile,
-    /// An operator and its chart.
+    /// An operator, its chart and its profile.
     Operator,
     /// What is tolerated.
     Policy,
@@ -39,10 +37,9 @@ pub enum Kind {
 
 impl Kind {
     /// All, in the order in which they are made: what others refer to comes first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::User,
         Self::Cluster,
-        Self::Profile,
         Self::Operator,
         Self::Policy,
         Self::ApprovalRule,
@@ -54,7 +51,6 @@ impl Kind {
         match self {
             Self::User => "User",
             Self::Cluster => "Cluster",
-            Self::Profile => "Profile",
             Self::Operator => "Operator",
             Self::Policy => "Policy",
             Self::ApprovalRule => "ApprovalRule",
@@ -163,7 +159,7 @@ mod tests {
             problems.to_string(),
             "spec is missing; status is not a field here; \
              apiVersion is \"v1\"; write slipway.dev/v1; \
-             kind is \"Pod\", which is none of User, Cluster, Profile, Operator, Policy, ApprovalRule, Window; \
+             kind is \"Pod\", which is none of User, Cluster, Operator, Policy, ApprovalRule, Window; \
              metadata.labels is not a field here; metadata.name has to have 1 to 253 characters"
         );
         assert_eq!(Document::read(&json!([])).unwrap_err().to_string(), "has to be an object");

@@ -3,10 +3,13 @@
 //! Each kind has a file of its own: it reads what is there as documents, and plans what a document changes. Planning decides and writes nothing; [`Manager::apply`] puts all plans into one changeset.
 
 mod cluster;
+mod operator;
 mod setting;
+mod user;
 
 use std::collections::BTreeSet;
 
+use futures::{StreamExt as _, stream};
 use serde_json::Value;
 use slipway_domain::access::{Actor, Permission};
 use slipway_domain::document::{Difference, Document, Kind, differences};
@@ -16,9 +19,13 @@ use crate::changes::Changeset;
 use crate::error::{Code, Error};
 use crate::manager::Manager;
 use crate::ports::StoreError;
+use crate::ports::store::LAST_ADMIN;
 
 /// The most documents that are applied at once.
 pub const MOST_DOCUMENTS: usize = 2_000;
+
+/// How many documents are looked into at the same time.
+const AT_ONCE: usize = 4;
 
 /// Whether a thing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,28 +76,42 @@ impl Manager {
     pub async fn apply(&self, actor: &Actor, documents: &[Value], mode: Mode) -> Result<Vec<Applied>, Error> {
         self.permit(actor, Permission::ManageSettings, "document.apply", "document").await?;
         let documents = read(documents)?;
-        let mut problems = Problems::new();
+        let mut wrong = Vec::new();
         let mut changes = Changeset::new();
         let mut applied: Vec<Option<Applied>> = documents.iter().map(|_| None).collect();
-        let mut order: Vec<usize> = (0..documents.len()).collect();
-        order.sort_by_key(|index| documents.get(*index).map(|document| document.kind));
-        for index in order {
-            let (Some(document), Some(place)) = (documents.get(index), applied.get_mut(index)) else {
-                continue;
-            };
-            match self.plan(actor, document).await? {
+        let plans: Vec<_> = in_order(&documents)
+            .into_iter()
+            .map(|(index, document)| async move { (index, document, self.plan(actor, document).await) })
+            .collect();
+        // Repositories are asked about new operators, so several at once; the order stays.
+        let mut plans = stream::iter(plans).buffered(AT_ONCE);
+        while let Some((index, document, planned)) = plans.next().await {
+            match planned? {
                 Ok(planned) => {
-                    *place = Some(told(document, &planned));
+                    if let Some(place) = applied.get_mut(index) {
+                        *place = Some(told(document, &planned));
+                    }
                     if planned.before.as_ref() != Some(&planned.after) {
                         add(&mut changes, planned.changes);
                     }
                 }
-                Err(inner) => problems.nest(&format!("documents[{index}]"), inner),
+                Err(inner) => wrong.push((index, inner)),
             }
+        }
+        drop(plans);
+        // As somebody reads the documents, not as they are made.
+        wrong.sort_by_key(|(index, _)| *index);
+        let mut problems = Problems::new();
+        for (index, inner) in wrong {
+            problems.nest(&format!("documents[{index}]"), inner);
         }
         problems.or(())?;
         if mode == Mode::Apply && !(changes.rows.is_empty() && changes.audit.is_empty()) {
-            self.store().commit(changes).await.map_err(conflict)?;
+            let written = self.store().commit(changes).await;
+            if documents.iter().any(|document| document.kind == Kind::User) {
+                self.identity.forget();
+            }
+            written.map_err(conflict)?;
         }
         Ok(applied.into_iter().flatten().collect())
     }
@@ -110,10 +131,8 @@ impl Manager {
         match document.kind {
             Kind::Policy | Kind::ApprovalRule | Kind::Window => self.plan_setting(actor, document).await,
             Kind::Cluster => self.plan_cluster(actor, document).await,
-            Kind::User | Kind::Profile | Kind::Operator => Ok(Err(Problems::one(
-                "kind",
-                format!("is {}, which cannot be kept in a file yet; use the command for it", document.kind),
-            ))),
+            Kind::User => self.plan_user(actor, document).await,
+            Kind::Operator => self.plan_operator(actor, document).await,
         }
     }
 
@@ -122,9 +141,33 @@ impl Manager {
         match kind {
             Kind::Policy | Kind::ApprovalRule | Kind::Window => self.setting_documents(kind).await,
             Kind::Cluster => self.cluster_documents().await,
-            Kind::User | Kind::Profile | Kind::Operator => Ok(Vec::new()),
+            Kind::User => self.user_documents().await,
+            Kind::Operator => self.operator_documents().await,
         }
     }
+}
+
+/// Documents in the order in which they are made, each with its place: by kind, and whoever becomes an admin
+/// before whoever stops to be one.
+fn in_order(documents: &[Document]) -> Vec<(usize, &Document)> {
+    let mut order: Vec<(usize, &Document)> = documents.iter().enumerate().collect();
+    let is_admin = |document: &Document| {
+        document.spec.get("role").and_then(Value::as_str) == Some("Admin")
+            && document.spec.get("disabled") != Some(&Value::Bool(true))
+    };
+    order.sort_by_key(|(_, document)| {
+        (document.kind, document.kind == Kind::User && !is_admin(document))
+    });
+    order
+}
+
+/// Problems of what a document asks for, without those of places that are no part of its `spec`.
+fn below_spec(problems: &Problems, without: &[&str]) -> Problems {
+    let mut below = Problems::new();
+    for problem in problems.iter().filter(|problem| !without.contains(&problem.path.as_str())) {
+        below.add(problem.path.clone(), &problem.message);
+    }
+    below
 }
 
 /// Reads the frames of all documents, and says all that is wrong with them.
@@ -174,6 +217,10 @@ fn add(all: &mut Changeset, more: Changeset) {
 /// Something changed between looking and writing: nothing is written, and trying again looks again.
 fn conflict(error: StoreError) -> Error {
     match error {
+        StoreError::Taken { constraint } if constraint == LAST_ADMIN => Error::new(
+            Code::Conflict,
+            "nobody would be left who can log in as Admin; keep one, or make another one first",
+        ),
         StoreError::Stale { .. } | StoreError::Taken { .. } => Error::new(
             Code::Conflict,
             "something changed while the documents were applied; nothing was written, apply them again",

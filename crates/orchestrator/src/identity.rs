@@ -33,6 +33,7 @@ pub use oidc::{BrowserReturn, DeviceAnswer, DeviceLogin, Method, OidcStart};
 pub use tokens::{MadeToken, NewToken, made_token};
 pub use upkeep::{IDENTITY_UPKEEP, IdentityUpkeep};
 pub use users::{NewUser, UserChange, changed_user, new_user};
+pub(crate) use users::{attempts_of, resource as user_resource, shown as shown_user};
 
 /// What can be set about logging in.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -56,7 +56,6 @@ pub(crate) fn resource(kind: Kind, name: &str) -> String {
         Kind::Window => "window",
         Kind::User => "user",
         Kind::Cluster => "cluster",
-        Kind::Profile => "profile",
         Kind::Operator => "operator",
     };
     // Somebody may have asked for anything.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use slipway_infra::charts::{ChartRepositories, HelmPrograms};
 use slipway_infra::identity::Identities;
 use slipway_infra::keyring::{AesKeyring, KeySource};
 use slipway_infra::kubernetes::{AddressRules, Connections, KubernetesClusters};
@@ -11,13 +12,10 @@ use slipway_orchestrator::Parts;
 use slipway_orchestrator::ports::notifier::NotifyError;
 use slipway_orchestrator::ports::probes::Blind;
 use slipway_orchestrator::ports::store::Message;
-use slipway_orchestrator::ports::{Charts, Clock, Keyring, Notifier, Releases};
+use slipway_orchestrator::ports::{Clock, Keyring, Notifier, Releases};
 use zeroize::Zeroizing;
 
 struct Nothing;
-
-#[async_trait]
-impl Charts for Nothing {}
 
 #[async_trait]
 impl Releases for Nothing {}
@@ -39,13 +37,14 @@ pub(super) fn connections(store: &PostgresStore) -> Arc<Connections> {
 }
 
 pub(super) fn parts(store: &PostgresStore, clock: Arc<dyn Clock>) -> Parts {
+    let guardian = slipway_testkit::guardian::guardian().expect("the guardian is built").to_owned();
     Parts {
         store: Arc::new(store.clone()),
         clusters: Arc::new(KubernetesClusters::new(
             connections(store),
             AddressRules { loopback: true, ..AddressRules::default() },
         )),
-        charts: Arc::new(Nothing),
+        charts: Arc::new(ChartRepositories::new(HelmPrograms { guardian, helm: None })),
         releases: Arc::new(Nothing),
         keyring: keyring(),
         notifier: Arc::new(Nothing),

@@ -1,11 +1,13 @@
 //! What a definition says, apart from what clusters add to it: so that the schema of a chart and the one
 //! that a cluster runs can be told to be the same.
 
+mod stored;
+
 use std::fmt;
 use std::fmt::Write as _;
 use std::str::FromStr;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// The SHA-256 of what a definition says.
@@ -26,17 +28,13 @@ impl ContentHash {
     }
 }
 
-/// What of a definition counts: its name and `spec`, without the certificate that somebody injects into its
-/// webhook, and with what every API server fills in. Labels, annotations and status are left out.
+/// What of a definition counts: its name and `spec` as an API server stores it, without the certificate that
+/// somebody injects into its webhook. Labels, annotations and status are left out.
 pub fn canonical(definition: &Value) -> Value {
     let name = definition.pointer("/metadata/name").cloned().unwrap_or(Value::Null);
     let mut spec = definition.get("spec").cloned().unwrap_or(Value::Null);
-    if let Some(client) = spec.pointer_mut("/conversion/webhook/clientConfig").and_then(Value::as_object_mut)
-    {
-        client.remove("caBundle");
-    }
     if let Some(spec) = spec.as_object_mut() {
-        fill_in(spec);
+        stored::as_stored(spec);
     }
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -44,25 +42,6 @@ pub fn canonical(definition: &Value) -> Value {
         "metadata": {"name": name},
         "spec": spec,
     })
-}
-
-/// What an API server adds to every definition, and what means the same as nothing.
-fn fill_in(spec: &mut Map<String, Value>) {
-    if spec.get("preserveUnknownFields") == Some(&Value::Bool(false)) {
-        spec.remove("preserveUnknownFields");
-    }
-    spec.retain(|_, value| !value.is_null());
-    let conversion = spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
-    if let Some(service) =
-        conversion.pointer_mut("/webhook/clientConfig/service").and_then(Value::as_object_mut)
-    {
-        service.entry("port").or_insert_with(|| json!(443));
-    }
-    if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {
-        let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-        names.entry("listKind").or_insert_with(|| Value::String(format!("{kind}List")));
-        names.entry("singular").or_insert_with(|| Value::String(kind.to_lowercase()));
-    }
 }
 
 /// Writes JSON with the keys of every object in order, so that equal values are equal texts.

@@ -4,11 +4,12 @@ use schemars::{Schema, schema_for};
 use serde_json::{Value, json};
 
 use super::{API_VERSION, Kind};
+use crate::profile::Profile;
 use crate::settings::{ApprovalRule, Policy, Window};
 
-/// The schema of each kind that can be applied.
+/// The schema of each kind.
 pub fn all() -> Vec<(Kind, Value)> {
-    Kind::ALL.into_iter().filter_map(|kind| Some((kind, whole(kind, spec(kind)?)))).collect()
+    Kind::ALL.into_iter().map(|kind| (kind, whole(kind, spec(kind)))).collect()
 }
 
 /// The schema of a document of a kind, from that of its `spec`.
@@ -43,13 +44,13 @@ fn whole(kind: Kind, mut spec: Value) -> Value {
     schema
 }
 
-fn spec(kind: Kind) -> Option<Value> {
-    let derived = |schema: Schema| Some(schema.to_value());
+fn spec(kind: Kind) -> Value {
+    let derived = |schema: Schema| schema.to_value();
     match kind {
         Kind::Policy => derived(schema_for!(Policy)),
         Kind::ApprovalRule => derived(schema_for!(ApprovalRule)),
         Kind::Window => derived(schema_for!(Window)),
-        Kind::Cluster => Some(json!({
+        Kind::Cluster => json!({
             "type": "object",
             "description": "What of a cluster is for people; the cluster itself is registered with: slipway cluster add",
             "required": ["environment"],
@@ -60,9 +61,85 @@ fn spec(kind: Kind) -> Option<Value> {
                 "labels": {"type": "object", "additionalProperties": {"type": "string"}},
                 "disabled": {"type": "boolean", "description": "Whether it is left alone."},
             },
-        })),
-        Kind::User | Kind::Profile | Kind::Operator => None,
+        }),
+        Kind::User => user(),
+        Kind::Operator => operator(),
     }
+}
+
+fn user() -> Value {
+    json!({
+        "type": "object",
+        "description": "Who may log in with a password of Slipway, and as what. The password itself is given with: slipway user reset-password",
+        "required": ["role"],
+        "additionalProperties": false,
+        "properties": {
+            "role": {"enum": ["Admin", "Operator", "Viewer", "EnvironmentOwner"]},
+            "environments": {
+                "type": "array",
+                "description": "What an EnvironmentOwner decides for; only for that role.",
+                "items": {"enum": ["Development", "Staging", "Production"]},
+            },
+            "fullName": {"type": "string", "minLength": 1, "maxLength": 128},
+            "email": {"type": "string", "description": "Where mails go.", "maxLength": 254},
+            "disabled": {"type": "boolean", "description": "Whether they are kept out."},
+        },
+    })
+}
+
+fn operator() -> Value {
+    let mut profile = Profile::json_schema();
+    let mut definitions = Value::Object(serde_json::Map::new());
+    if let Some(profile) = profile.as_object_mut() {
+        profile.remove("$schema");
+        profile.remove("title");
+        definitions = profile.remove("$defs").unwrap_or(definitions);
+    }
+    json!({
+        "type": "object",
+        "description": "An operator, where its chart comes from, and what has to be known to roll it out.",
+        "required": ["chartRepository"],
+        "additionalProperties": false,
+        "$defs": definitions,
+        "properties": {
+            "chartRepository": {
+                "type": "string",
+                "description": "The address of the chart repository: https://, http:// or oci://. It cannot be changed later.",
+                "pattern": "^(https?|oci)://",
+            },
+            "chartName": {
+                "type": "string",
+                "description": "The chart there; the operator's name where nothing is said. It cannot be changed later.",
+            },
+            "namespace": {
+                "type": "string",
+                "description": "Where it is installed on clusters; the operator's name where nothing is said. It cannot be changed later.",
+                "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+            },
+            "description": {"type": "string", "maxLength": 2000},
+            "currentVersion": {
+                "type": "string",
+                "description": "The version that the fleet is on. Left out, it stays as rollouts set it.",
+                "pattern": "^v?\\d+\\.\\d+\\.\\d+",
+            },
+            "crdNames": {
+                "type": "array",
+                "description": "The definitions that belong to it. Left out, they are those of the chart; only for a new operator.",
+                "items": {"type": "string"},
+                "uniqueItems": true,
+            },
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "defaultValues": {
+                "type": "object",
+                "description": "The helm values that every installation starts from.",
+            },
+            "caCertificate": {
+                "type": "string",
+                "description": "The authority that vouches for the repository, as PEM.",
+            },
+            "profile": profile,
+        },
+    })
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ pub(super) fn join(problems: &mut Problems, further: &Problems) {
 }
 
 /// A user as the audit shows them.
-pub(super) fn shown(user: &User) -> Value {
+pub(crate) fn shown(user: &User) -> Value {
     json!({
         "username": user.username,
         "fullName": user.full_name,
@@ -314,10 +314,12 @@ fn expect_revision(user: &User, revision: Option<i64>) -> Result<(), Error> {
     }
 }
 
-fn resource(user: &User) -> String {
+/// As the audit names somebody.
+pub(crate) fn resource(user: &User) -> String {
     format!("user/{}", user.username)
 }
 
-fn attempts_of(user: &User) -> AttemptKey {
+/// What is counted against somebody's name.
+pub(crate) fn attempts_of(user: &User) -> AttemptKey {
     AttemptKey::Name(user.username.to_string())
 }

@@ -47,20 +47,33 @@ impl Manager {
     ) -> Result<Operator, Error> {
         self.permit(actor, Permission::ManageOperators, "operator.update", &resource(name)).await?;
         let before = self.find_operator(name).await?;
-        let stale = || StoreError::Stale { what: format!("the operator {name}") };
         if asked.revision.is_some_and(|revision| revision != before.revision) {
-            return Err(stale().into());
+            return Err(StoreError::Stale { what: format!("the operator {name}") }.into());
         }
+        let (operator, changes) = self.changed(actor, &before, asked).await?;
+        if let Some(changes) = changes {
+            self.store().commit(changes).await?;
+        }
+        Ok(operator)
+    }
+
+    /// An operator as it will be, and what has to be written for that; nothing where it is so already.
+    pub(crate) async fn changed(
+        &self,
+        actor: &Actor,
+        before: &Operator,
+        asked: ChangeOperator,
+    ) -> Result<(Operator, Option<Changeset>), Error> {
         let mut operator = before.clone();
-        let mut problems = fixed(&before, &asked.fixed);
+        let mut problems = fixed(before, &asked.fixed);
         if let Err(wrong) = asked.change.apply(&mut operator) {
             for problem in &wrong {
                 problems.add(problem.path.clone(), &problem.message);
             }
         }
         let credentials = self.changed_access(&mut operator, asked.access, problems).await?;
-        if operator == before && credentials.is_none() {
-            return Ok(before);
+        if operator == *before && credentials.is_none() {
+            return Ok((operator, None));
         }
         operator.updated_at = self.now();
         operator.revision = before.revision + 1;
@@ -69,15 +82,15 @@ impl Manager {
             revision: before.revision,
             credentials,
         };
+        let name = operator.name.as_str();
         let entry = AuditEntry::done(actor, "operator.update", resource(name), format!("changed {name}"))
-            .changing(Some(summary(&before)), Some(summary(&operator)));
+            .changing(Some(summary(before)), Some(summary(&operator)));
         let changes = Changeset::new().write(write).audit(entry).tell(news(
             &operator.name,
             "updated",
             json!({ "revision": operator.revision }),
         ));
-        self.store().commit(changes).await?;
-        Ok(operator)
+        Ok((operator, Some(changes)))
     }
 
     /// Takes new credentials in, if the repository accepts them.

@@ -4,6 +4,7 @@ use serde_json::json;
 use slipway_domain::access::{Actor, Permission};
 use slipway_domain::audit::AuditEntry;
 use slipway_domain::id::OperatorId;
+use slipway_domain::name::Name;
 use slipway_domain::operator::{Asked, ChartVersion, Operator, Registration, newest_stable};
 use slipway_domain::problem::Problems;
 use slipway_domain::version::Version;
@@ -34,9 +35,22 @@ impl Manager {
     pub async fn register_operator(&self, actor: &Actor, new: NewOperator) -> Result<Operator, Error> {
         let name = new.asked.name.clone();
         self.permit(actor, Permission::ManageOperators, "operator.register", &resource(&name)).await?;
+        let (operator, changes) = self.registered(actor, new).await?;
+        match self.store().commit(changes).await {
+            Err(StoreError::Taken { .. }) => Err(taken(&operator.name)),
+            done => done.map(|()| operator).map_err(Error::from),
+        }
+    }
+
+    /// An operator as it will be registered, and what has to be written for that.
+    pub(crate) async fn registered(
+        &self,
+        actor: &Actor,
+        new: NewOperator,
+    ) -> Result<(Operator, Changeset), Error> {
         let registration = read(new.asked, &new.access)?;
         if self.store().operator_by_name(&registration.name).await?.is_some() {
-            return Err(taken(&registration));
+            return Err(taken(&registration.name));
         }
         let access =
             RepositoryAccess { credentials: new.access.credentials, authority: new.access.authority };
@@ -77,13 +91,7 @@ impl Manager {
             .tell(news(&operator.name, "registered", json!({ "latestVersion": operator.latest_version })))
             // At once: the definitions are recorded by the worker.
             .due(Work { kind: OPERATOR_VERSIONS, key: operator.id.to_string() }, operator.created_at);
-        match self.store().commit(changes).await {
-            Err(StoreError::Taken { .. }) => Err(Error::new(
-                Code::Conflict,
-                format!("there is an operator {} already; choose another name, or change it", operator.name),
-            )),
-            done => done.map(|()| operator).map_err(Error::from),
-        }
+        Ok((operator, changes))
     }
 
     async fn crd_names(&self, registration: &Registration, archive: &Archive) -> Result<Vec<String>, Error> {
@@ -159,8 +167,9 @@ fn to_look_into(registration: &Registration, offered: &[ChartVersion]) -> Result
     })
 }
 
-fn taken(registration: &Registration) -> Error {
-    let message =
-        format!("there is an operator {} already; choose another name, or change it", registration.name);
-    Error::new(Code::Conflict, message)
+fn taken(name: &Name) -> Error {
+    Error::new(
+        Code::Conflict,
+        format!("there is an operator {name} already; choose another name, or change it"),
+    )
 }

@@ -87,6 +87,10 @@ fn people(reply: &ApplyReply) -> String {
         .collect();
     let end = if reply.dry_run && reply.changed > 0 { " (nothing was written)" } else { "" };
     text.push_str(&format!("{}{end}\n", counts.join(", ")));
+    let made = |one: &&ApplyResult| one.kind == "User" && one.outcome == ApplyOutcome::Created;
+    for user in reply.results.iter().filter(made).filter(|_| !reply.dry_run) {
+        text.push_str(&format!("give {0} a password: slipway user reset-password {0}\n", user.name));
+    }
     text
 }
 
@@ -155,6 +159,27 @@ mod tests {
           weekly[0].to  "04:00" → "05:00"
           reason        "sleep" → nothing
         1 created, 1 changed, 1 unchanged (nothing was written)
+        "#);
+    }
+
+    #[test]
+    fn somebody_new_needs_a_password_still() {
+        let result = ApplyResult {
+            kind: "User".to_owned(),
+            name: "ada".to_owned(),
+            outcome: ApplyOutcome::Created,
+            differences: vec![FieldDifference {
+                path: "role".to_owned(),
+                before: None,
+                after: Some(json!("Viewer")),
+            }],
+        };
+        let reply = ApplyReply { dry_run: false, changed: 1, results: vec![result] };
+        insta::assert_snapshot!(people(&reply), @r#"
+        created  User ada
+          role  "Viewer"
+        1 created
+        give ada a password: slipway user reset-password ada
         "#);
     }
 }

@@ -53,7 +53,7 @@ impl Export {
 
 /// A name as part of a path: anything that could lead elsewhere is left out.
 fn file_name(name: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '@');
+    let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
     let name: String = name.chars().map(|c| if safe(c) { c } else { '_' }).collect();
     if name.starts_with('.') { format!("_{name}") } else { name }
 }
