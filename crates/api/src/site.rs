@@ -18,6 +18,9 @@ use slipway_telemetry::exposition;
 use crate::live::Stopping;
 use crate::{App, viewer};
 
+/// How long the figures of the whole may take to be read.
+const FRESH: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// Who may read the figures.
 #[derive(Debug, Clone, Default)]
 pub enum MetricsAccess {
@@ -100,6 +103,12 @@ async fn figures(State(site): State<Site>, request: Request) -> Result<Response,
                 ));
             }
         }
+    }
+    // Figures that are a little old are better than none: the database may be what somebody looks into.
+    match tokio::time::timeout(FRESH, site.app.manager.refresh_metrics()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "the figures could not be read anew"),
+        Err(_) => tracing::debug!("the figures could not be read anew in time"),
     }
     let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
     let (kind, text) = exposition::render(&site.registry, accept);

@@ -5,6 +5,7 @@
 
 mod approvals;
 mod audit;
+mod clock;
 mod clusters;
 mod commit;
 mod connect;
@@ -12,7 +13,9 @@ mod crds;
 pub mod embedded;
 mod error;
 mod events;
+mod figures;
 mod health;
+mod keys;
 mod limits;
 mod listener;
 mod migrate;
@@ -32,8 +35,10 @@ use slipway_orchestrator::ports::{Store, StoreError};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
+pub use clock::DatabaseClock;
 pub use connect::{ConnectError, Options, connect};
 pub use error::{Refusal, refused};
+pub use keys::{OtherKeys, compare_keys};
 pub use listener::News;
 pub use migrate::{MigrateError, migrate};
 pub use moment::Moment;

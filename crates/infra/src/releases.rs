@@ -3,7 +3,7 @@
 //! Read through the Kubernetes API rather than with the helm program: one list of metadata per look, and
 //! one Secret per release that changed. Nothing is written.
 
-mod decode;
+pub(crate) mod decode;
 mod discover;
 mod manager;
 

@@ -15,6 +15,7 @@ pub mod events;
 pub mod health;
 pub mod identity;
 pub mod manager;
+pub mod metrics;
 pub mod notices;
 pub mod operators;
 pub mod outbox;

@@ -11,6 +11,7 @@ use crate::changes::Changeset;
 use crate::crds::Comparisons;
 use crate::error::{Code, Error, permit};
 use crate::identity::{IdentitySettings, IdentityState};
+use crate::metrics::Metrics;
 use crate::notices::NoticeSettings;
 use crate::ports::{Charts, Clock, Clusters, Identity, Keyring, Notifier, Probes, Releases, Store};
 
@@ -74,6 +75,7 @@ pub struct Manager {
     pub(crate) settings: Arc<Settings>,
     pub(crate) identity: Arc<IdentityState>,
     pub(crate) comparisons: Arc<Comparisons>,
+    pub(crate) metrics: Metrics,
 }
 
 impl Manager {
@@ -84,6 +86,7 @@ impl Manager {
             settings: Arc::new(settings),
             identity: Arc::new(IdentityState::new()),
             comparisons: Arc::default(),
+            metrics: Metrics::default(),
         }
     }
 

@@ -17,6 +17,7 @@ use slipway_domain::audit::{AuditEntry, AuditResult};
 use crate::changes::Changeset;
 use crate::error::Error;
 use crate::manager::Manager;
+use crate::metrics::Delivery;
 use crate::ports::notifier::{NotifyError, Outlook};
 use crate::ports::store::{Claim, OUTBOX, Outgoing, Recipient};
 use crate::workers::{Next, Worker};
@@ -51,6 +52,8 @@ impl OutboxSender {
         let age = self.manager.now().duration_since(outgoing.written_at);
         let give_up = error.outlook == Outlook::Never || age >= GIVE_UP_AFTER;
         let to = whom(&outgoing.message.to);
+        let delivery = if give_up { Delivery::GivenUp } else { Delivery::Failed };
+        self.manager.metrics.delivery(&outgoing.message, delivery);
         if !give_up {
             tracing::warn!(message = outgoing.id, to, tried, reason, "a message could not be sent yet");
             store.unsent(outgoing.id, &reason, false).await?;
@@ -105,6 +108,7 @@ impl Worker for OutboxSender {
         match self.manager.parts.notifier.send(&outgoing.message).await {
             Ok(()) => {
                 store.sent(outgoing.id).await?;
+                self.manager.metrics.delivery(&outgoing.message, Delivery::Sent);
                 let to = whom(&outgoing.message.to);
                 tracing::info!(message = outgoing.id, kind = outgoing.message.kind, to, "a message was sent");
                 Ok(Next::Ended)

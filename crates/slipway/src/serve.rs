@@ -73,7 +73,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
 }
 
 async fn work(config: &Config, guardian: &Path, database: &Database, stop: &Stop) -> anyhow::Result<()> {
-    let manager = parts::manager(config, guardian, database.store())?;
+    let manager = parts::manager(config, guardian, database.store()).await?;
     parts::first_start(&manager.manager, config).await?;
     let runner = parts::workers(&manager, database.store())
         .await?

@@ -57,8 +57,8 @@ impl Clients for super::Connections {
 /// Looks at operators with kube.
 pub struct KubeProbes {
     clients: Arc<dyn Clients>,
-    // A release's manifest is large and stays the same until its revision changes.
-    subjects: moka::future::Cache<(ClusterId, ReleaseAt, u64), Arc<Subject>>,
+    // A release's manifest is large and stays the same until its revision changes, which is another Secret.
+    subjects: moka::future::Cache<(ClusterId, ReleaseAt, String), Arc<Subject>>,
 }
 
 impl std::fmt::Debug for KubeProbes {
@@ -80,7 +80,7 @@ impl KubeProbes {
         let mut whole = Subject::default();
         for release in &target.releases {
             let newest = release::newest(call, release).await?;
-            let key = (target.cluster, release.clone(), newest.revision);
+            let key = (target.cluster, release.clone(), newest.uid.clone());
             let part = if let Some(part) = self.subjects.get(&key).await {
                 part
             } else {

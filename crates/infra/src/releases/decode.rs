@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// A Secret holds 1 MB at most; what it unpacks to is bounded here.
@@ -55,8 +56,9 @@ pub(super) struct Metadata {
     pub(super) app_version: Option<String>,
 }
 
-/// Reads the content of a release's Secret. The reason of a failure holds nothing of the content.
-pub(super) fn release(content: &[u8]) -> Result<Release, String> {
+/// Reads the content of a release's Secret, or as much of it as somebody wants. The reason of a failure
+/// holds nothing of the content.
+pub(crate) fn release<T: DeserializeOwned>(content: &[u8]) -> Result<T, String> {
     let packed: Vec<u8> = content.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let bytes = STANDARD.decode(packed).map_err(|_| "it is not in base64".to_owned())?;
     let text = if bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
@@ -108,7 +110,7 @@ mod tests {
         })
         .to_string();
         for content in [packed(value.as_bytes()), STANDARD.encode(&value).into_bytes()] {
-            let read = release(&content).unwrap();
+            let read: Release = release(&content).unwrap();
             assert_eq!((read.name.as_str(), read.version, read.config.is_none()), ("web", 3, true));
             assert_eq!(read.info.deployed_at().unwrap().to_string(), "2024-05-06T05:08:09.5Z");
             assert_eq!(read.chart.metadata.app_version.as_deref(), Some("7"));
@@ -122,7 +124,7 @@ mod tests {
             &packed(b"{\"name\": \"hunter2\"}"),
             &STANDARD.encode(b"\x1f\x8b\x08 broken").into_bytes(),
         ] {
-            let why = release(bad).unwrap_err();
+            let why = release::<Release>(bad).unwrap_err();
             assert!(!why.contains("hunter2"), "{why}");
         }
         let small = STANDARD.decode(packed(&[b' '; 1000])).unwrap();

@@ -15,7 +15,7 @@ use slipway_domain::operator::{InstallationState, Manager, Seen};
 use slipway_orchestrator::ports::releases::{FoundRelease, ReleasesError};
 
 use super::HelmReleases;
-use super::decode::release;
+use super::decode::{Release, release};
 use super::manager::{Mark, of_manifest, of_object};
 
 /// How many objects one page of a list has, and how many pages are read at most.
@@ -74,7 +74,7 @@ impl HelmReleases {
         let Some(content) = content.data.as_ref().and_then(|data| data.get("release")) else {
             return Ok(None);
         };
-        let release = match release(&content.0) {
+        let release = match release::<Release>(&content.0) {
             Ok(release) => release,
             Err(reason) => {
                 tracing::warn!(%cluster, namespace = key.0, secret = name, reason, "a release cannot be read");

@@ -106,7 +106,7 @@ impl Manager {
             }
             let step = Step { actor, action, sentence, before: Some(&before), after: &after };
             let changes = self.take(Changeset::new(), step).await?;
-            match self.store().commit(changes).await {
+            match self.commit_steps(changes).await {
                 Err(StoreError::Stale { .. }) => {}
                 Err(error) => return Err(error.into()),
                 Ok(()) => return Ok(Approval { version: before.version + 1, ..after }),

@@ -63,7 +63,7 @@ impl Manager {
             if changes.rows.is_empty() {
                 return Ok(approvals);
             }
-            match self.store().commit(changes).await {
+            match self.commit_steps(changes).await {
                 Ok(()) => return Ok(approvals),
                 // Another server asked, or somebody decided, at the same moment: look again.
                 Err(StoreError::Stale { .. }) => {}
@@ -89,7 +89,7 @@ impl Manager {
             if changes.rows.is_empty() {
                 return Ok(());
             }
-            match self.store().commit(changes).await {
+            match self.commit_steps(changes).await {
                 Err(StoreError::Stale { .. }) => {}
                 other => return Ok(other?),
             }

@@ -69,7 +69,7 @@ impl Worker for ApprovalExpiry {
         let step =
             Step { actor: &actor, action: "approval.expire", sentence, before: Some(&before), after: &after };
         let changes = manager.take(changes, step).await?;
-        match store.commit(changes).await {
+        match manager.commit_steps(changes).await {
             Ok(()) => Ok(Next::Ended),
             // Somebody decided at the last moment: look again at once.
             Err(StoreError::Stale { .. }) => Ok(Next::After(Duration::ZERO)),

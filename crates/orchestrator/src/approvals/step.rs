@@ -8,10 +8,11 @@ use slipway_domain::event::{Event, Topic};
 use slipway_domain::id::UserId;
 
 use super::resource;
-use crate::changes::Changeset;
+use crate::changes::{Changeset, Write};
 use crate::error::Error;
 use crate::manager::Manager;
 use crate::notices::{self, Audience};
+use crate::ports::StoreError;
 use crate::ports::store::{ApprovalWrite, Message};
 
 /// A change of one approval.
@@ -44,6 +45,21 @@ impl Manager {
             changes = changes.send(message);
         }
         Ok(changes)
+    }
+
+    /// Writes steps, and counts them once they are written.
+    pub(super) async fn commit_steps(&self, changes: Changeset) -> Result<(), StoreError> {
+        let step = |write: &Write| match write {
+            Write::Approval(ApprovalWrite::Ask(approval)) => Some((true, approval.clone())),
+            Write::Approval(ApprovalWrite::Change(approval)) => Some((false, approval.clone())),
+            _ => None,
+        };
+        let steps: Vec<_> = changes.rows.iter().filter_map(step).collect();
+        self.store().commit(changes).await?;
+        for (new, approval) in steps {
+            self.metrics.approval(new, &approval);
+        }
+        Ok(())
     }
 
     /// The messages that a step causes.

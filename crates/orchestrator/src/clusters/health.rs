@@ -36,7 +36,13 @@ impl ClusterHealthWorker {
         Self { manager }
     }
 
-    async fn keep(&self, claim: &Claim, cluster: &Cluster, seen: Seen) -> Result<(), Error> {
+    async fn keep(
+        &self,
+        claim: &Claim,
+        cluster: &Cluster,
+        seen: Seen,
+        began: Timestamp,
+    ) -> Result<(), Error> {
         let manager = &self.manager;
         let now = manager.now();
         let seen = seen.and_then(|seen| match (&cluster.uid, &seen.uid) {
@@ -44,6 +50,8 @@ impl ClusterHealthWorker {
             _ => Ok(seen),
         });
         let health = cluster.health.after(&seen, now);
+        let took = Duration::try_from(now.duration_since(began)).unwrap_or_default();
+        manager.metrics.cluster_checked(health.status, took);
         let is_other = health.status != cluster.health.status;
         let noted = manager.store().cluster_access_noted(cluster.id).await?;
         let noted = noted.is_none_or(|noted| day(noted) != day(now));
@@ -112,8 +120,9 @@ impl Worker for ClusterHealthWorker {
             manager.store().commit(changes).await?;
             return Ok(Next::Ended);
         };
+        let began = manager.now();
         let seen = manager.parts.clusters.look_at(cluster.id).await?;
-        self.keep(claim, &cluster, seen).await?;
+        self.keep(claim, &cluster, seen, began).await?;
         Ok(Next::After(jittered(manager.settings.cluster_health_every)))
     }
 }

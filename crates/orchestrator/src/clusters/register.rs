@@ -92,7 +92,11 @@ impl Manager {
             .due(crate::operators::discovery(id), now);
         match self.store().commit(changes).await {
             Err(StoreError::Taken { .. }) => Err(taken(&cluster.name)),
-            other => Ok(other.map(|()| cluster)?),
+            Err(error) => Err(error.into()),
+            Ok(()) => {
+                self.metrics.cluster_registered();
+                Ok(cluster)
+            }
         }
     }
 

@@ -83,7 +83,8 @@ impl Manager {
         let report = self.compare(&old, &new, kubernetes, &policy).await?;
         let validated_at = self.now();
         let lines = changes(&report, &version, validated_at);
-        let (breaking, non_breaking) = lines.into_iter().partition(|line| line.is_breaking);
+        let (breaking, non_breaking): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| line.is_breaking);
+        self.metrics.crd_validated(breaking.is_empty());
         Ok(CrdVerdict { against, report, breaking, non_breaking, validated_at })
     }
 

@@ -84,6 +84,7 @@ impl Manager {
         }
         let baseline = self.store().health_baseline(record.place).await?;
         let health = judge(&seen, &memory, baseline.as_ref(), &target.rules, took);
+        self.metrics.operator_checked(health.verdict, took);
         let (episode, alert) = match occasion {
             Occasion::Regular => record.episode.next(health.check(), seen.at, limits.failures),
             Occasion::Asked => (record.episode, None),

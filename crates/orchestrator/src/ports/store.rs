@@ -5,6 +5,7 @@ mod audit;
 mod clusters;
 mod crds;
 mod events;
+mod figures;
 mod health;
 mod operators;
 mod outbox;
@@ -24,6 +25,7 @@ pub use crds::{
     CrdFilter, CrdHistory, CrdRows, CrdWrite, LiveCrd, NewCrd, OperatorCrds, SeenContent, SeenCrd,
 };
 pub use events::{EventRecord, EventRows};
+pub use figures::{FigureRows, Figures};
 pub use health::{HealthCount, HealthRecord, HealthRows, HealthSample, HealthWrite, Place};
 pub use operators::{KnownVersion, OperatorFilter, OperatorRows, OperatorWrite, Sealed};
 pub use outbox::{Message, OUTBOX, OutboxRows, Outgoing, Recipient};
@@ -95,6 +97,7 @@ pub trait Store:
     + ClusterRows
     + CrdRows
     + EventRows
+    + FigureRows
     + HealthRows
     + OperatorRows
     + OutboxRows

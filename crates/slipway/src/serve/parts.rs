@@ -10,7 +10,6 @@ use slipway_domain::name::Name;
 use slipway_http::Secret;
 use slipway_http::shell::Shell;
 use slipway_infra::charts::{ChartRepositories, HelmPrograms};
-use slipway_infra::clock::SystemClock;
 use slipway_infra::identity::Identities;
 use slipway_infra::keyring::{AesKeyring, KeySource};
 use slipway_infra::kubernetes::KubernetesCrds;
@@ -18,7 +17,7 @@ use slipway_infra::kubernetes::probes::KubeProbes;
 use slipway_infra::kubernetes::{AddressRules, Connections, KubernetesClusters};
 use slipway_infra::mail::{MailLogin, MailSettings, Mailer};
 use slipway_infra::notifier::Notifiers;
-use slipway_infra::postgres::{DatabaseUpkeep, PostgresStore};
+use slipway_infra::postgres::{DatabaseClock, DatabaseUpkeep, PostgresStore, compare_keys};
 use slipway_infra::releases::HelmReleases;
 use slipway_infra::secret_file;
 use slipway_infra::webhook::{ReceiverSettings, Webhooks};
@@ -47,9 +46,16 @@ pub(super) struct Wired {
 }
 
 /// The use cases on their adapters.
-pub(super) fn manager(config: &Config, guardian: &Path, store: &PostgresStore) -> anyhow::Result<Wired> {
+pub(super) async fn manager(
+    config: &Config,
+    guardian: &Path,
+    store: &PostgresStore,
+) -> anyhow::Result<Wired> {
+    // What is due is decided by the database's clock, so everything goes by it.
+    let clock = DatabaseClock::start(store.pool()).await?;
     let keys = KeySource::environment_or(config.key_file.clone());
     let keyring: Arc<dyn Keyring> = Arc::new(AesKeyring::load(&keys)?);
+    compare_keys(store, &*keyring).await?;
     let store = Arc::new(store.clone());
     let connections = Arc::new(Connections::new(Arc::clone(&store) as _, Arc::clone(&keyring)));
     let rules =
@@ -65,7 +71,7 @@ pub(super) fn manager(config: &Config, guardian: &Path, store: &PostgresStore) -
         keyring,
         notifier: Arc::new(notifiers(config)?),
         identity: Arc::new(Identities::new(issuers)?),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(clock),
     };
     let settings = Settings {
         public_url: config.public_url.as_str().trim_end_matches('/').to_owned(),
@@ -95,7 +101,8 @@ pub(super) async fn first_start(manager: &Manager, config: &Config) -> anyhow::R
     if let Some(password) = manager.ensure_admin(chosen.as_ref()).await? {
         // To the terminal, and not to the log: logs are kept and collected.
         println!("The first admin was made. The password counts once; choose your own when you log in:");
-        println!("  slipway login --server {} --username {FIRST_ADMIN}", config.public_url);
+        let server = config.public_url.as_str().trim_end_matches('/');
+        println!("  slipway login --server {server} --username {FIRST_ADMIN}");
         println!("  password: {}", password.expose());
     }
     Ok(())

@@ -1,20 +1,15 @@
 //! What a helm release consists of, from the manifest that helm keeps in the cluster.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use flate2::read::GzDecoder;
+use k8s_openapi::ByteString;
 use serde::Deserialize;
 use serde_json::Value;
 use slipway_domain::health::WebhookKind;
 use slipway_orchestrator::ports::probes::ReleaseAt;
 
 use super::call::{Call, Fault, quoted};
-
-/// More than this no release can be: helm keeps it in a Secret.
-const LARGEST: u64 = 64 * 1024 * 1024;
+use crate::releases::decode;
 
 /// A workload of a release.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,8 +109,10 @@ impl Subject {
 /// A revision of a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Revision {
-    pub(super) revision: u64,
+    revision: u64,
     secret: String,
+    /// Of its Secret: a release that was removed and installed anew counts its revisions anew, too.
+    pub(super) uid: String,
 }
 
 #[derive(Deserialize)]
@@ -133,6 +130,8 @@ struct Item {
 struct Metadata {
     name: String,
     #[serde(default)]
+    uid: String,
+    #[serde(default)]
     labels: std::collections::BTreeMap<String, String>,
 }
 
@@ -148,7 +147,7 @@ pub(super) async fn newest(call: &Call, release: &ReleaseAt) -> Result<Revision,
         .filter_map(|Item { metadata }| {
             let revision = metadata.labels.get("version")?.parse().ok()?;
             let deployed = metadata.labels.get("status").is_some_and(|status| status == "deployed");
-            Some((deployed, Revision { revision, secret: metadata.name }))
+            Some((deployed, Revision { revision, secret: metadata.name, uid: metadata.uid }))
         })
         .collect();
     revisions.sort_by_key(|(deployed, revision)| (*deployed, revision.revision));
@@ -164,7 +163,7 @@ pub(super) async fn newest(call: &Call, release: &ReleaseAt) -> Result<Revision,
 pub(super) async fn read(call: &Call, release: &ReleaseAt, revision: &Revision) -> Result<Subject, Fault> {
     #[derive(Deserialize)]
     struct Secret {
-        data: std::collections::BTreeMap<String, String>,
+        data: std::collections::BTreeMap<String, ByteString>,
     }
     #[derive(Deserialize)]
     struct Stored {
@@ -177,17 +176,7 @@ pub(super) async fn read(call: &Call, release: &ReleaseAt, revision: &Revision) 
     let path = format!("/api/v1/namespaces/{}/secrets/{}", release.namespace, revision.secret);
     let secret: Secret = call.get(&path).await?;
     let outer = secret.data.get("release").ok_or_else(|| strange("its Secret holds no release"))?;
-    let inner = BASE64.decode(outer).map_err(|_| strange("its Secret cannot be decoded"))?;
-    let packed = BASE64.decode(inner.trim_ascii()).map_err(|_| strange("it is not encoded as helm does"))?;
-    let mut plain = Vec::new();
-    if packed.starts_with(&[0x1f, 0x8b]) {
-        let read = GzDecoder::new(packed.as_slice()).take(LARGEST).read_to_end(&mut plain);
-        read.map_err(|_| strange("it cannot be unpacked"))?;
-    } else {
-        plain = packed;
-    }
-    let stored: Stored =
-        serde_json::from_slice(&plain).map_err(|_| strange("it is not a release of helm"))?;
+    let stored: Stored = decode::release(&outer.0).map_err(|why| strange(&why))?;
     Subject::of_manifest(&stored.manifest, &release.namespace)
         .map_err(|error| strange(&format!("its manifest cannot be read: {error}")))
 }
