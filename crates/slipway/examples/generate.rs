@@ -15,6 +15,7 @@ fn main() -> anyhow::Result<ExitCode> {
         ("docs/reference/crd-findings.md", slipway_crd_compat::rules::reference_markdown()),
         ("docs/reference/openapi.json", slipway_contract::openapi_json()),
         ("docs/reference/cel.md", slipway::reference::cel()),
+        ("docs/reference/server-settings.md", slipway::reference::settings()),
         (
             "docs/reference/operator-profile.schema.json",
             format!("{:#}\n", slipway_domain::profile::Profile::json_schema()),

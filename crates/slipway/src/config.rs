@@ -9,6 +9,7 @@ mod error;
 mod flags;
 mod layers;
 mod nearest;
+mod reference;
 mod secret;
 mod setting;
 mod values;
@@ -27,6 +28,7 @@ use url::Url;
 
 pub(crate) use check::ConfigCommand;
 pub(crate) use error::ConfigError;
+pub(crate) use reference::markdown as reference;
 pub(crate) use secret::Secret;
 
 use duration::Iso;
@@ -149,6 +151,7 @@ pub(crate) struct Webhook {
 /// An issuer that people may log in with.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "the names in the file")]
 pub(crate) struct Issuer {
     /// What it is called in paths and usernames.
     pub(crate) name: String,

@@ -1,4 +1,5 @@
-//! References, written from the code they are about: the command line, and what of CEL is evaluated.
+//! References, written from the code they are about: the command line, the server's settings, and what of
+//! CEL is evaluated.
 
 use std::fmt::Write as _;
 
@@ -17,6 +18,11 @@ pub fn markdown(root: &Command) -> String {
     );
     write(&mut text, &mut root, "");
     text
+}
+
+/// The reference of the server's settings as Markdown.
+pub fn settings() -> String {
+    crate::config::reference()
 }
 
 fn write(text: &mut String, command: &mut Command, above: &str) {

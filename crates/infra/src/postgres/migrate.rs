@@ -34,7 +34,8 @@ pub async fn migrate(pool: &PgPool) -> Result<(), MigrateError> {
     // Migrations, and waiting for another server's, take as long as they take.
     connection
         .execute(
-            "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0",
+            "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
+             SET client_min_messages = warning",
         )
         .await
         .map_err(|error| MigrateError::Refused(error.into()))?;

@@ -41,6 +41,7 @@ impl Piece {
     }
 
     async fn work(self, mut stage: watch::Receiver<Stage>) -> Ended {
+        debug!(epoch = self.claim.epoch, "work begins");
         let outcome = tokio::select! {
             biased;
             outcome = self.worker.work(&self.claim) => Some(outcome),
@@ -55,6 +56,8 @@ impl Piece {
             }
         };
         let failed = matches!(outcome, Some(Err(_)));
+        // Before it is given back: what the logs of all servers say about one piece never overlaps.
+        debug!(epoch = self.claim.epoch, failed, "work ended");
         match outcome {
             None => {}
             Some(Ok(Next::After(pause))) => self.release(pause).await,

@@ -1,4 +1,4 @@
-//! `slipway config check`: each setting, its value, and where that came from.
+//! `slipway config check`: each setting, its value, where that came from, and what it is for.
 
 use clap::Subcommand;
 
@@ -8,7 +8,7 @@ use crate::cli::{Cell, Tone, print, table};
 /// Look at the server's settings without starting it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print every setting with its value and where that came from; fail if the server would.
+    /// Print every setting with its value, where that came from and what it is; fail if the server would.
     Check(Box<Sources>),
 }
 
@@ -16,11 +16,16 @@ impl ConfigCommand {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Self::Check(sources) = self;
         let mut values = sources.values()?;
-        let rows = values.shown().map(|(key, value, origin)| {
+        let rows = values.shown().map(|(setting, value, origin)| {
             let tone = if *origin == super::values::Origin::Default { Tone::Quiet } else { Tone::Plain };
-            vec![key.into(), Cell::new(value, tone), Cell::new(origin.to_string(), Tone::Quiet)]
+            vec![
+                setting.key.into(),
+                Cell::new(value, tone),
+                Cell::new(origin.to_string(), Tone::Quiet),
+                Cell::new(setting.help, Tone::Quiet),
+            ]
         });
-        print(&table(&["SETTING", "VALUE", "FROM"], rows, ""))?;
+        print(&table(&["SETTING", "VALUE", "FROM", "WHAT IT IS"], rows, ""))?;
         Config::read(&mut values)?;
         Ok(())
     }

@@ -114,7 +114,7 @@ fn a_secret_is_never_shown() {
     let flags = Flags::of(&[("database.url", url)]);
     let mut values = layers::read(None, [], &flags).unwrap();
     let shown: Vec<_> = values.shown().collect();
-    let row = shown.iter().find(|(key, ..)| *key == "database.url").unwrap();
+    let row = shown.iter().find(|(setting, ..)| setting.key == "database.url").unwrap();
     assert_eq!((row.1.as_str(), row.2.to_string().as_str()), ("(hidden)", "--database-url"));
     let config = Config::read(&mut values).unwrap();
     assert!(!format!("{config:?}").contains("s3cret"));

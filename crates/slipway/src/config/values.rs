@@ -111,7 +111,7 @@ impl Values {
     }
 
     /// Each setting with its value as people may see it and where it came from, in the table's order.
-    pub(super) fn shown(&self) -> impl Iterator<Item = (&'static str, String, &Origin)> {
+    pub(super) fn shown(&self) -> impl Iterator<Item = (&'static Setting, String, &Origin)> {
         SETTINGS.iter().filter_map(|setting| {
             let (value, origin) = self.values.get(setting.key)?;
             let text = match value {
@@ -124,7 +124,7 @@ impl Values {
                 }
                 other => other.to_string(),
             };
-            Some((setting.key, text, origin))
+            Some((setting, text, origin))
         })
     }
 }

@@ -11,8 +11,9 @@ async fn an_outage_of_the_database_is_told_and_passes() {
     let mut postgres = Postgres::builder().durable().start().await.unwrap();
     let database = postgres.database().await.unwrap();
     let url = format!("--database-url={}", database.url());
+    let keys = format!("--key-file={}", one.path().join("keys").display());
     // Both at once, on an empty database.
-    let arguments = [url.as_str()];
+    let arguments = [url.as_str(), keys.as_str()];
     let (first, second) =
         tokio::join!(Served::start(one.path(), &arguments), Served::start(two.path(), &arguments));
     let shown = [&first, &second].map(|served| served.printed.contains("password: "));

@@ -63,4 +63,19 @@ async fn it_serves_on_a_bare_folder_and_loses_nothing_however_it_ends() {
     let again = Served::start(folder.path(), &[]).await;
     assert!(!again.printed.contains("password"), "the admin is in the backup");
     assert_eq!(again.stop().await.code(), Some(0));
+
+    // Data of a PostgreSQL that is not on this machine is left alone.
+    let version = folder.path().join("data/postgres/data/PG_VERSION");
+    let major = fs::read_to_string(&version).unwrap();
+    fs::write(&version, "9\n").unwrap();
+    for command in [["serve", "--listen=127.0.0.1:0", "--data-dir"].as_slice(), &["db", "backup", "x", "--data-dir"]] {
+        let refused = slipway(command).arg(folder.path().join("data")).output().unwrap();
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(!refused.status.success());
+        assert!(said.contains("is of PostgreSQL 9, and this machine has PostgreSQL"), "{said}");
+    }
+    fs::write(&version, major).unwrap();
+    let again = Served::start(folder.path(), &[]).await;
+    assert_eq!(again.status("/ready").await, 200);
+    assert_eq!(again.stop().await.code(), Some(0));
 }

@@ -8,6 +8,12 @@
 
 mod database;
 mod embedded;
+mod first_day;
+mod fleet;
+mod outage;
+mod person;
 mod program;
+mod secrets;
 mod settings;
+mod several;
 mod tls;

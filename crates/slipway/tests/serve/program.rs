@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ pub(crate) fn slipway(arguments: &[&str]) -> Command {
 /// A server that runs. Dropping it kills it.
 pub(crate) struct Served {
     child: Child,
+    folder: PathBuf,
     /// Where it is reached.
     pub(crate) url: String,
     /// What it printed, which is not its log.
@@ -72,13 +73,25 @@ impl Served {
         let tls = field("tls") == Value::Bool(true) || field("tls") == "true";
         let address = field("address").as_str().unwrap().to_owned();
         let url = format!("{}://{address}", if tls { "https" } else { "http" });
-        Self { child, url, printed: fs::read_to_string(&out).unwrap() }
+        let printed = fs::read_to_string(&out).unwrap();
+        Self { child, folder: folder.to_owned(), url, printed }
     }
 
     /// The status of a GET.
     pub(crate) async fn status(&self, path: &str) -> u16 {
         let client = reqwest::Client::builder().timeout(Duration::from_mins(1)).build().unwrap();
         client.get(format!("{}{path}", self.url)).send().await.unwrap().status().as_u16()
+    }
+
+    /// The password that was made for the first admin.
+    pub(crate) fn first_password(&self) -> String {
+        let made = self.printed.lines().find_map(|line| line.trim().strip_prefix("password: "));
+        made.expect("the first start prints a password").to_owned()
+    }
+
+    /// Everything it logged so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap()
     }
 
     pub(crate) fn id(&self) -> u32 {

@@ -19,12 +19,13 @@ fn each_setting_is_shown_with_where_it_came_from() {
     let text = String::from_utf8(output.stdout).unwrap();
     let row = |setting: &str| {
         let line = text.lines().find(|line| line.split_whitespace().next() == Some(setting)).unwrap();
-        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).skip(1).collect::<Vec<_>>()
     };
-    assert_eq!(row("listen"), format!("127.0.0.1:7000 {}", file.display()));
-    assert_eq!(row("log.filter"), "debug SLIPWAY_LOG_FILTER");
-    assert_eq!(row("database.url"), "(hidden) --database-url");
-    assert_eq!(row("log.format"), "json default");
+    let written = file.display().to_string();
+    assert_eq!(row("listen"), ["127.0.0.1:7000", &written, "Listen on this address and port"]);
+    assert_eq!(row("log.filter")[..2], ["debug", "SLIPWAY_LOG_FILTER"]);
+    assert_eq!(row("database.url")[..2], ["(hidden)", "--database-url"]);
+    assert_eq!(row("log.format")[..2], ["json", "default"]);
     assert!(!text.contains("s3cret"));
 }
 
@@ -43,4 +44,15 @@ fn what_is_no_setting_stops_the_server_before_it_starts() {
         );
         assert_eq!(said, expected);
     }
+}
+
+#[test]
+fn other_machines_are_served_encrypted_or_on_purpose() {
+    let open = ["config", "check", "--listen=0.0.0.0:5000"];
+    let output = slipway(&open).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("tokens would be sent in the clear"), "{said}");
+    assert!(slipway(&open).arg("--insecure-http=true").status().unwrap().success());
+    assert!(slipway(&["config", "check", "--listen=[::1]:5000"]).status().unwrap().success());
 }

@@ -59,11 +59,13 @@ impl Embedded {
                 .await;
             return outcome;
         }
-        // Renaming is a matter of two rows: after a crash in between, the next restore begins anew.
+        // Both names change in one transaction: a crash leaves the one database or the other.
         for sql in [
             format!("DROP DATABASE IF EXISTS {REPLACED} WITH (FORCE)"),
-            format!("ALTER DATABASE {DATABASE} RENAME TO {REPLACED}"),
-            format!("ALTER DATABASE {RESTORED} RENAME TO {DATABASE}"),
+            format!(
+                "BEGIN; ALTER DATABASE {DATABASE} RENAME TO {REPLACED}; \
+                 ALTER DATABASE {RESTORED} RENAME TO {DATABASE}; COMMIT"
+            ),
             format!("DROP DATABASE {REPLACED} WITH (FORCE)"),
         ] {
             admin.execute(AssertSqlSafe(sql)).await.map_err(refused)?;
