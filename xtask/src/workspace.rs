@@ -37,9 +37,20 @@ fn code(status: ExitStatus) -> ExitCode {
 
 /// The lab: the demonstration, images and measurements.
 pub(crate) fn run_lab(words: &[&str]) -> anyhow::Result<ExitCode> {
-    // The lab starts the guardian, and puts the test kit's probe into an image: programs of their own.
-    let packages =
-        ["--package", "slipway-guardian", "--package", "slipway-lab", "--package", "slipway-testkit"];
+    // The lab starts the guardian and the manager, and puts the test kit's probe and the operator into images:
+    // programs of their own.
+    let packages = [
+        "--package",
+        "slipway-guardian",
+        "--package",
+        "slipway-lab",
+        "--package",
+        "slipway-testkit",
+        "--package",
+        "slipway",
+        "--package",
+        "slipway-application-operator",
+    ];
     let built = run(&mut cargo(&[["build", "--quiet"].as_slice(), &packages].concat()))?;
     if !built.success() {
         return Ok(code(built));

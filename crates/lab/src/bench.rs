@@ -2,24 +2,52 @@
 
 mod crd;
 mod fleet;
+pub(crate) mod manager;
 pub(crate) mod operator;
 mod record;
+mod usage;
 
-use anyhow::bail;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
 
 /// Runs one suite, or all.
-pub(crate) async fn bench(name: Option<&str>, options: &operator::Options) -> anyhow::Result<()> {
+pub(crate) async fn bench(
+    name: Option<&str>,
+    options: &operator::Options,
+    manager: &manager::Options,
+) -> anyhow::Result<()> {
     match name {
         None => {
             fleet::measure().await?;
             crd::measure()?;
             operator::measure(options).await?;
+            manager::measure(manager).await?;
         }
         Some("fleet") => fleet::measure().await?,
         Some("crd") => crd::measure()?,
         Some("operator") => operator::measure(options).await?,
-        Some(unknown) => bail!("there is no measurement {unknown:?}; there are: fleet, crd, operator"),
+        Some("manager") => manager::measure(manager).await?,
+        Some(unknown) => {
+            bail!("there is no measurement {unknown:?}; there are: fleet, crd, operator, manager")
+        }
     }
     slipway_testkit::broker::close();
     Ok(())
+}
+
+/// A program of ours as people install it.
+fn build(package: &str) -> anyhow::Result<PathBuf> {
+    println!("building {package} …");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--release", "--package", package])
+        .status()
+        .context("running cargo")?;
+    if !built.success() {
+        bail!("{package} could not be built");
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    Ok(target.join("release").join(package))
 }

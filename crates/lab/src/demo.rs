@@ -1,4 +1,6 @@
-//! The demonstration: a fleet of three clusters to look at.
+//! The demonstration: a fleet of three clusters, and the manager on it.
+
+mod manager;
 
 use std::fs;
 use std::io::{IsTerminal, stderr};
@@ -13,6 +15,7 @@ use slipway_testkit::{Program, RealCluster};
 
 use crate::fleet::Member;
 use crate::image;
+use manager::Manager;
 
 const CLUSTERS: [&str; 3] = ["dev", "staging", "production"];
 
@@ -34,6 +37,9 @@ pub(crate) async fn demo(once: bool) -> anyhow::Result<()> {
     let directory = Kubeconfigs::write(&fleet)?;
     check(&fleet, probe.as_ref()).await?;
     println!("\n{} clusters ready and checked in {:.0} s.", fleet.len(), started.elapsed().as_secs_f64());
+    let manager = Manager::start(&fleet, |name| directory.file(name)).await?;
+    manager.show(&fleet, |name| directory.file(name)).await?;
+    println!("\nAll of it in {:.0} s.", started.elapsed().as_secs_f64());
 
     if once {
         println!("Ending them again.");
@@ -47,10 +53,12 @@ pub(crate) async fn demo(once: bool) -> anyhow::Result<()> {
                 directory.file(&member.name).display()
             );
         }
+        println!("  {}", manager.hint()?);
         println!("\nCtrl-C ends the fleet and removes everything.");
         tokio::signal::ctrl_c().await.context("waiting for Ctrl-C")?;
         println!("\nEnding the fleet.");
     }
+    manager.stop().await;
     let ending: Vec<_> = fleet.into_iter().map(|member| tokio::spawn(member.stop())).collect();
     for member in ending {
         member.await?;

@@ -65,6 +65,14 @@ impl Member {
         matches!(self.kind, Kind::Real(_))
     }
 
+    /// Gives its node an image; kwok needs none.
+    pub(crate) async fn load(&self, image: &Image) -> anyhow::Result<()> {
+        match &self.kind {
+            Kind::Real(cluster) => cluster.load_image(image).await.map(|_| ()),
+            Kind::Kwok(_) => Ok(()),
+        }
+    }
+
     /// Runs two pods behind a Service, and says what was seen.
     pub(crate) async fn check(&self, image: Option<&Image>) -> anyhow::Result<String> {
         let reference = match (&self.kind, image) {

@@ -44,6 +44,8 @@ enum Command {
         name: Option<String>,
         #[command(flatten)]
         operator: bench::operator::Options,
+        #[command(flatten)]
+        manager: bench::manager::Options,
     },
 }
 
@@ -53,7 +55,9 @@ async fn main() -> ExitCode {
     let result = match Lab::parse().command {
         Command::Demo { once } => demo::demo(once).await,
         Command::Image { name, fast, output } => image::image(&name, fast, output),
-        Command::Bench { name, operator } => bench::bench(name.as_deref(), &operator).await,
+        Command::Bench { name, operator, manager } => {
+            bench::bench(name.as_deref(), &operator, &manager).await
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

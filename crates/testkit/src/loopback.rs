@@ -64,7 +64,7 @@ pub(crate) fn client(authority_pem: Option<&str>, timeout: Duration) -> Result<C
 
 /// A running HTTP server; dropping it closes the port and every idle connection.
 #[derive(Debug)]
-pub(crate) struct HttpServer {
+pub struct HttpServer {
     address: SocketAddr,
     scheme: &'static str,
     // Its drop is the signal to stop.
@@ -72,7 +72,8 @@ pub(crate) struct HttpServer {
 }
 
 impl HttpServer {
-    pub(crate) async fn start(router: Router, access: Access, identity: Option<&Identity>) -> Result<Self> {
+    /// Serves a router on a free port, with TLS if it is given an identity.
+    pub async fn start(router: Router, access: Access, identity: Option<&Identity>) -> Result<Self> {
         let router = router.layer(middleware::from_fn_with_state(access, admit));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
@@ -94,7 +95,7 @@ impl HttpServer {
     }
 
     /// `http://127.0.0.1:port`, without a slash at the end.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("{}://{}", self.scheme, self.address)
     }
 }

@@ -27,7 +27,7 @@ struct Case {
 }
 
 pub(super) fn measure() -> anyhow::Result<()> {
-    let program = build()?;
+    let program = super::build("slipway")?;
     let files = scratch("bench-crd")?;
     let mut table = String::from(
         "| What | Input | Best | Median | Peak memory | Asked for |\n|---|---|---|---|---|---|\n",
@@ -55,21 +55,6 @@ pub(super) fn measure() -> anyhow::Result<()> {
         ),
         &table,
     )
-}
-
-/// The program as people install it.
-fn build() -> anyhow::Result<PathBuf> {
-    println!("building slipway …");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "--package", "slipway"])
-        .status()
-        .context("running cargo")?;
-    if !built.success() {
-        bail!("slipway could not be built");
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    Ok(target.join("release/slipway"))
 }
 
 fn cases(files: &Path) -> anyhow::Result<Vec<Case>> {

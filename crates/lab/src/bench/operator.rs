@@ -14,7 +14,6 @@ mod process;
 mod run;
 mod sight;
 mod table;
-mod usage;
 
 use std::fmt::Write as _;
 

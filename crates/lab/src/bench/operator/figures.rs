@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use super::super::usage::Memory;
 use super::audit::Tally;
 use super::contestant::Contestant;
 use super::latency::Percentiles;
-use super::usage::Memory;
 
 /// Something that was done to many Applications at once.
 #[derive(Debug, Clone)]

@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use slipway_testkit::Part;
 use slipway_testkit::metrics::Scrape;
 
+use super::super::usage::{self, Memory};
 use super::contestant::{Contestant, Place};
-use super::usage::{self, Memory};
 
 /// How long an operator may take to be ready before it counts as broken.
 const PATIENCE: Duration = Duration::from_mins(1);

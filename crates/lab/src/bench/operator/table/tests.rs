@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::super::super::usage::Memory;
 use super::super::audit::Tally;
 use super::super::contestant::Contestant;
 use super::super::figures::{Deletion, Figures, Idle, Large, Work};
 use super::super::latency::Percentiles;
-use super::super::usage::Memory;
 use super::render;
 
 fn figures(contestant: Contestant, scale: u32, large: bool) -> Figures {

@@ -10,24 +10,24 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// The memory of a process, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     /// What is resident now.
-    pub(super) resident: u64,
+    pub(crate) resident: u64,
     /// The most that was ever resident.
-    pub(super) peak: u64,
+    pub(crate) peak: u64,
 }
 
 /// The processor time that a process has used so far, of all its threads.
-pub(super) fn processor_time(pid: u32) -> anyhow::Result<Duration> {
+pub(crate) fn processor_time(pid: u32) -> anyhow::Result<Duration> {
     let file = format!("/proc/{pid}/stat");
-    let text = fs::read_to_string(&file).with_context(|| format!("reading {file}: is the operator gone?"))?;
+    let text = fs::read_to_string(&file).with_context(|| format!("reading {file}: is the process gone?"))?;
     parse_stat(&text).with_context(|| format!("{file} has an unknown form"))
 }
 
 /// The memory of a process.
-pub(super) fn memory(pid: u32) -> anyhow::Result<Memory> {
+pub(crate) fn memory(pid: u32) -> anyhow::Result<Memory> {
     let file = format!("/proc/{pid}/status");
-    let text = fs::read_to_string(&file).with_context(|| format!("reading {file}: is the operator gone?"))?;
+    let text = fs::read_to_string(&file).with_context(|| format!("reading {file}: is the process gone?"))?;
     parse_status(&text).with_context(|| format!("{file} has an unknown form"))
 }
 
