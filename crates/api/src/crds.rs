@@ -116,7 +116,7 @@ async fn validate(
         operator_version: body.new_operator_version,
         kubernetes: body.kubernetes_version,
     };
-    Ok(Json(verdict(app.manager.validate_crd(&actor, asked).await?)))
+    Ok(Json(verdict(&app.manager.validate_crd(&actor, asked).await?)))
 }
 
 async fn approve(
@@ -209,7 +209,7 @@ fn change(change: CrdChange) -> CrdChangeReply {
     }
 }
 
-fn verdict(verdict: CrdVerdict) -> ValidateReply {
+fn verdict(verdict: &CrdVerdict) -> ValidateReply {
     let lines = |changes: &[CrdChange]| changes.iter().map(validated).collect();
     let report = &verdict.report;
     let findings = report.findings.iter().map(|finding| CrdFinding {

@@ -60,7 +60,7 @@ async fn history(
     let found =
         app.manager.operator_health_history(&actor, &cluster_name, &operator_name, changes, window).await?;
     let page = info(&found);
-    Ok(Json(HealthHistory { samples: found.items.into_iter().map(sample).collect(), page }))
+    Ok(Json(HealthHistory { samples: found.items.iter().map(sample).collect(), page }))
 }
 
 async fn take_baseline(

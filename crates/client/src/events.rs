@@ -83,9 +83,9 @@ impl Follow {
                 self.stream = Some(stream);
                 Ok(())
             }
-            Err(ClientError::Unreachable { .. }) => Ok(()),
             Err(
-                ClientError::Refused { status: 502..=504, .. }
+                ClientError::Unreachable { .. }
+                | ClientError::Refused { status: 502..=504, .. }
                 | ClientError::Strange { status: 502..=504, .. },
             ) => Ok(()),
             Err(error) => Err(error),

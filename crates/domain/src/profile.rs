@@ -160,6 +160,7 @@ impl Colour {
     }
 
     /// The other one.
+    #[must_use]
     pub fn other(self) -> Self {
         match self {
             Self::Blue => Self::Green,

@@ -35,7 +35,7 @@ async fn helm(program: Program) -> Result<Helm> {
     Ok(Helm::at(&program.find()?, slipway_testkit::guardian::guardian()?).await?)
 }
 
-fn values(value: Value) -> Map<String, Value> {
+fn values(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
@@ -85,7 +85,7 @@ async fn a_chart_is_rendered_with_values_and_with_or_without_its_definitions() -
     let chart = chart()?;
     for (program, _) in BOTH {
         let helm = helm(program).await?;
-        let given = values(json!({"greeting": "ahoy"}));
+        let given = values(&json!({"greeting": "ahoy"}));
         let template = Template::of(chart.archive(), "web", "apps", &given);
         let rendered = helm.template(template.clone()).await?;
         assert!(rendered.contains("text: ahoy") && rendered.contains("namespace: apps"), "{rendered}");
@@ -101,7 +101,7 @@ async fn a_chart_that_misses_a_value_says_which() -> Result<()> {
     let chart = chart()?;
     for (program, _) in BOTH {
         let helm = helm(program).await?;
-        let given = values(json!({"greeting": null}));
+        let given = values(&json!({"greeting": null}));
         let error = helm.template(Template::of(chart.archive(), "web", "apps", &given)).await.unwrap_err();
         assert!(
             matches!(&error, HelmError::Render { reason } if reason.contains("a greeting is needed")),
@@ -150,7 +150,7 @@ async fn releases_of_a_cluster_are_read_back_and_nothing_is_left_behind() -> Res
         assert_eq!(releases[0].revision, count);
         assert!(helm.releases(&access, Scope::Namespace("default")).await?.is_empty());
         let given = helm.values(&access, "apps", "web").await?;
-        assert_eq!(given, values(json!({"greeting": "ahoy", "secret": "hunter2"})));
+        assert_eq!(given, values(&json!({"greeting": "ahoy", "secret": "hunter2"})));
         assert!(helm.manifest(&access, "apps", "web").await?.contains("text: ahoy"));
         let history = helm.history(&access, "apps", "web").await?;
         assert_eq!(

@@ -162,8 +162,6 @@ async fn a_folder_that_cannot_do_is_refused_with_the_reason() {
         fs::create_dir(&closed).unwrap();
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
         let error = Embedded::start(&options(&closed)).await.unwrap_err();
-        assert!(
-            matches!(&error, EmbeddedError::Unreachable { closed: at, .. } if *at == PathBuf::from(&closed))
-        );
+        assert!(matches!(&error, EmbeddedError::Unreachable { closed: at, .. } if *at == closed));
     }
 }

@@ -236,7 +236,7 @@ async fn event_numbers_have_no_gaps_and_no_one_overtakes() {
         .into_iter()
         .map(|record| record.number)
         .collect();
-    assert_eq!(numbers, Vec::from_iter(1..=WRITERS * EACH));
+    assert_eq!(numbers, (1..=WRITERS * EACH).collect::<Vec<_>>());
 }
 
 #[tokio::test]

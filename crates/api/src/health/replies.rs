@@ -61,7 +61,7 @@ pub(super) fn cluster(view: ClusterView) -> wire::ClusterOperatorHealth {
     }
 }
 
-pub(super) fn sample(sample: HealthSample) -> wire::HealthSample {
+pub(super) fn sample(sample: &HealthSample) -> wire::HealthSample {
     wire::HealthSample {
         at: sample.at,
         health: health(sample.verdict),

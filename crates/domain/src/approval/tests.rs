@@ -228,9 +228,9 @@ fn only_what_touches_production_is_asked() {
     let rules = Rules::default();
     let mut facts = facts();
     let production = (ApprovalKind::ProductionDeployment, "it goes to production: prod-eu".to_owned());
-    assert_eq!(kinds(&facts, &rules), [production.clone()]);
+    assert_eq!(kinds(&facts, &rules), std::slice::from_ref(&production));
     facts.production.insert("prod-eu".parse().unwrap(), Some("1.14.0".parse().unwrap()));
-    assert_eq!(kinds(&facts, &rules), [production.clone()], "the same version is no upgrade");
+    assert_eq!(kinds(&facts, &rules), std::slice::from_ref(&production), "the same version is no upgrade");
     facts.production.insert("prod-eu".parse().unwrap(), Some("v1.13.2".parse().unwrap()));
     facts.breaking_crds = (1..=7).map(|number| format!("crd{number}")).collect();
     let upgrade = (ApprovalKind::OperatorVersionUpgrade, "it runs in production, as v1.13.2".to_owned());

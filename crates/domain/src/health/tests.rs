@@ -105,7 +105,9 @@ fn ready(status: &str, age: i64) -> ConditionSeen {
 
 fn tally(objects: &[ObjectSeen]) -> Tally {
     let mut tally = Tally::new("boats.sea.dev", "Boat", now(), Limits::default().stale_after);
-    objects.iter().for_each(|object| tally.add(object));
+    for object in objects {
+        tally.add(object);
+    }
     tally
 }
 
@@ -261,7 +263,8 @@ fn restarted(age: i64, looks: &[(i64, u32)]) -> OperatorHealth {
 #[test]
 fn three_restarts_within_five_minutes_are_a_crash_loop() {
     // (age of the pod, looks as (seconds ago, restarts), whether it is a crash loop)
-    let cases: &[(i64, &[(i64, u32)], bool)] = &[
+    type Case = (i64, &'static [(i64, u32)], bool);
+    let cases: &[Case] = &[
         (3600, &[(240, 4), (120, 5), (60, 6), (0, 7)], true),
         (3600, &[(240, 4), (120, 5), (60, 6), (0, 6)], false),
         // Too long ago.

@@ -41,15 +41,15 @@ impl Upgrade {
 
 impl Profile {
     /// Whether an operator may go from one version to another; going back is not judged here.
-    pub fn allows(&self, from: &Version, to: &Version) -> Result<(), UpgradeRefusal> {
+    pub fn allows(&self, from: &Version, to: &Version) -> Result<(), Box<UpgradeRefusal>> {
         let (old, new) = (from.semantic(), to.semantic());
         let skips = old.major == new.major && new.minor > old.minor + 1;
         match self.upgrade.path {
-            UpgradePath::NoSkippedMinor if skips => Err(UpgradeRefusal::SkippedMinor {
+            UpgradePath::NoSkippedMinor if skips => Err(Box::new(UpgradeRefusal::SkippedMinor {
                 from: from.clone(),
                 to: to.clone(),
                 next: format!("{}.{}", old.major, old.minor + 1),
-            }),
+            })),
             UpgradePath::NoSkippedMinor | UpgradePath::Any => Ok(()),
         }
     }

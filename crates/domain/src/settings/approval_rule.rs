@@ -86,6 +86,7 @@ fn is_yes(value: &bool) -> bool {
     *value
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of the field")]
 fn one() -> Option<u32> {
     Some(1)
 }

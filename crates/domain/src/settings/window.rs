@@ -110,6 +110,7 @@ mod clock {
     use jiff::civil::Time;
     use serde::{Deserialize as _, Deserializer, Serializer, de};
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub(super) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&format!("{:02}:{:02}", time.hour(), time.minute()))
     }

@@ -170,7 +170,7 @@ fn is_crd(path: &[String]) -> bool {
 /// A part that is packed.
 fn is_part(path: &[String]) -> bool {
     match path {
-        [charts, file] => charts == "charts" && file.ends_with(".tgz"),
+        [charts, file] => charts == "charts" && file.strip_suffix(".tgz").is_some(),
         [charts, _, rest @ ..] if charts == "charts" => is_part(rest),
         _ => false,
     }

@@ -39,13 +39,13 @@ impl ChartRepositories {
         access: &RepositoryAccess,
         version: &Version,
     ) -> Result<Archive, ChartsError> {
-        let entry = match find(&*self.offer(source, access, Freshness::Cached).await?, version) {
-            Some(entry) => entry,
+        let known = find(&*self.offer(source, access, Freshness::Cached).await?, version);
+        let entry = if let Some(entry) = known {
+            entry
+        } else {
             // It may have been published a moment ago.
-            None => {
-                let offer = self.offer(source, access, Freshness::Now).await?;
-                find(&offer, version).ok_or_else(|| no_version(source, version, &offer))?
-            }
+            let offer = self.offer(source, access, Freshness::Now).await?;
+            find(&offer, version).ok_or_else(|| no_version(source, version, &offer))?
         };
         let what = format!("{} {version}", source.chart);
         let unusable = |reason: String| ChartsError::Archive { what: what.clone(), reason };

@@ -90,9 +90,8 @@ impl Argon2id {
         doing: &'static str,
         work: impl FnOnce(&Argon2<'static>, &Password) -> Result<T, argon2::password_hash::Error> + Send + 'static,
     ) -> Result<T, IdentityError> {
-        let turn = match timeout(PATIENCE, Arc::clone(&self.turns).acquire_owned()).await {
-            Ok(Ok(turn)) => turn,
-            Ok(Err(_)) | Err(_) => return Err(IdentityError::Busy),
+        let Ok(Ok(turn)) = timeout(PATIENCE, Arc::clone(&self.turns).acquire_owned()).await else {
+            return Err(IdentityError::Busy);
         };
         self.work.fetch_add(1, Ordering::Relaxed);
         let hasher = self.hasher.clone();

@@ -32,11 +32,11 @@ impl AddressRules {
         if url.query().is_some() || url.fragment().is_some() {
             return Err("must not have a query or fragment".to_owned());
         }
-        self.host(url.host())?;
+        self.host(url.host().as_ref())?;
         Ok(url.as_str().trim_end_matches('/').to_owned())
     }
 
-    fn host(&self, host: Option<Host<&str>>) -> Result<(), String> {
+    fn host(&self, host: Option<&Host<&str>>) -> Result<(), String> {
         let loopback = match host {
             None => return Err("has no host".to_owned()),
             Some(Host::Domain(name)) => {
@@ -46,8 +46,8 @@ impl AddressRules {
                 }
                 name == "localhost" || name.ends_with(".localhost")
             }
-            Some(Host::Ipv4(address)) => is_loopback(address.into())?,
-            Some(Host::Ipv6(address)) => is_loopback(address.into())?,
+            Some(Host::Ipv4(address)) => is_loopback((*address).into())?,
+            Some(Host::Ipv6(address)) => is_loopback((*address).into())?,
         };
         if loopback && !self.loopback {
             return Err("is this server itself (loopback); give the address that other machines use, \

@@ -183,7 +183,7 @@ fn of_cluster(cluster: &Object, rules: &AddressRules, problems: &mut Problems) -
                 "names a file, which is not on this server; embed it: kubectl config view --flatten",
             ),
             "disable-compression" | "extensions" => {}
-            _ => problems.add(unknown(path), "is not known, so it is refused; remove it"),
+            _ => problems.add(unknown(&path), "is not known, so it is refused; remove it"),
         }
     }
     if !cluster.contains_key("server") {
@@ -221,7 +221,7 @@ fn of_user(user: &Object, problems: &mut Problems) -> Option<Credential> {
                 format!("is refused: the audit of the cluster would not show who it is; {INSTEAD}"),
             ),
             "extensions" => {}
-            _ => problems.add(unknown(path), format!("is not known, so it is refused; {INSTEAD}")),
+            _ => problems.add(unknown(&path), format!("is not known, so it is refused; {INSTEAD}")),
         }
     }
     let has = |field: &str| user.get(field).is_some_and(|value| !is_empty(value));
@@ -245,7 +245,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// The place of a field with a name of somebody's own making.
-fn unknown(path: String) -> String {
+fn unknown(path: &str) -> String {
     path.chars().filter(|character| !character.is_control()).take(100).collect()
 }
 

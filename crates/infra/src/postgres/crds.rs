@@ -38,11 +38,11 @@ fn offset(window: Window) -> i64 {
 }
 
 fn seen(row: &PgRow) -> Result<SeenCrd, sqlx::Error> {
-    let content: Option<String> = row.try_get("content_hash")?;
+    let content: Option<&str> = row.try_get("content_hash")?;
     let found = match content {
         None => None,
         Some(content) => Some(SeenContent {
-            content: parsed::<ContentHash>(content)?,
+            content: parsed::<ContentHash>(&content)?,
             stored_versions: row.try_get("stored_versions")?,
             since: row.try_get::<Moment, _>("since")?.0,
         }),
@@ -103,7 +103,7 @@ impl CrdRows for PostgresStore {
         let whole: Vec<Version> =
             sqlx::query("SELECT operator_version FROM crd_recordings WHERE operator_name = $1")
                 .bind(operator.as_str())
-                .try_map(|row: PgRow| parsed(row.try_get::<String, _>(0)?))
+                .try_map(|row: PgRow| parsed(row.try_get::<&str, _>(0)?))
                 .fetch_all(&mut *transaction)
                 .await
                 .map_err(refused)?;

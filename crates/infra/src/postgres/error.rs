@@ -40,9 +40,9 @@ pub(super) fn is_outage(error: &sqlx::Error) -> bool {
         | sqlx::Error::Tls(_)
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
-        | sqlx::Error::WorkerCrashed => true,
+        | sqlx::Error::WorkerCrashed
         // A connection that ends in the middle of an answer.
-        sqlx::Error::Protocol(_) => true,
+        | sqlx::Error::Protocol(_) => true,
         sqlx::Error::Database(said) => said.code().is_some_and(|code| is_passing(&code)),
         _ => false,
     }

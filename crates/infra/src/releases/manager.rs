@@ -77,6 +77,7 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "what is compared with it may be missing")]
     fn mark(manager: Manager, reference: &str) -> Option<Mark> {
         Some(Mark { manager, reference: Some(reference.to_owned()) })
     }

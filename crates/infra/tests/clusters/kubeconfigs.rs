@@ -40,6 +40,7 @@ fn with_cluster(cluster: &Value) -> String {
 }
 
 /// Every kind of kubeconfig that is refused, with words that the refusal has to hold.
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn refused() -> Vec<(&'static str, String, Vec<&'static str>)> {
     let token = json!({"token": SECRET});
     let mut several = kubeconfig(&json!({}), &token);

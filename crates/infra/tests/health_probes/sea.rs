@@ -40,9 +40,11 @@ pub(crate) fn crd(conversion: Option<Value>) -> CustomResourceDefinition {
 
 pub(crate) async fn install_crd(client: &Client, conversion: Option<Value>) {
     Api::all(client.clone()).create(&PostParams::default(), &crd(conversion)).await.unwrap();
-    until("boats to be served", MINUTE, async || boats(client).list(&Default::default()).await.ok())
-        .await
-        .unwrap();
+    until("boats to be served", MINUTE, async || {
+        boats(client).list(&kube::api::ListParams::default()).await.ok()
+    })
+    .await
+    .unwrap();
 }
 
 pub(crate) fn boats(client: &Client) -> Api<DynamicObject> {

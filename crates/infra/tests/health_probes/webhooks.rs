@@ -106,7 +106,7 @@ async fn a_webhook_that_answers_refuses_delays_or_is_down_is_told_apart() {
     let certificate = of(&seen, "update.sea.dev").certificate.as_ref().unwrap();
     assert_eq!(certificate.state(seen.at, &Limits::default()), CertificateState::Good);
     // Nothing came of asking.
-    let fleet = boats(&client).list(&Default::default()).await.unwrap().items;
+    let fleet = boats(&client).list(&kube::api::ListParams::default()).await.unwrap().items;
     assert_eq!(fleet.iter().map(super::sea::name).collect::<Vec<_>>(), ["ark"]);
     assert_eq!(fleet[0].metadata.generation, Some(1));
 
@@ -155,7 +155,10 @@ async fn certificates_that_end_are_seen_and_a_sample_is_asked_about_where_there_
     })
     .await;
     assert_eq!(of(&seen, "ending.sea.dev").answer, WebhookAnswer::Answered);
-    assert!(boats(&client).list(&Default::default()).await.unwrap().items.is_empty(), "it was a dry run");
+    assert!(
+        boats(&client).list(&kube::api::ListParams::default()).await.unwrap().items.is_empty(),
+        "it was a dry run"
+    );
     let health = judged(&seen, &boats_target);
     let text = reasons(&health).join("\n");
     assert!(

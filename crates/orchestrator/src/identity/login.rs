@@ -276,6 +276,7 @@ fn attempt_keys(name: Option<&Username>, caller: &Actor) -> Vec<AttemptKey> {
 }
 
 /// Who is let in, or why not.
+#[expect(clippy::result_large_err, reason = "what is refused is read once, where it is called")]
 fn let_in(
     user: Option<User>,
     stored: Option<&StoredPassword>,

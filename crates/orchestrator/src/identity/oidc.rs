@@ -395,9 +395,7 @@ fn store_error(error: &Error) -> Option<&StoreError> {
 }
 
 fn last_admin(error: Error, name: &Username) -> Error {
-    match error.source.map(
-        <dyn std::error::Error + std::marker::Send + std::marker::Sync + 'static>::downcast::<StoreError>,
-    ) {
+    match error.source.map(<dyn std::error::Error + Send + Sync>::downcast::<StoreError>) {
         Some(Ok(cause)) => refused_change(*cause, name),
         Some(Err(source)) => Error { source: Some(source), ..Error::new(error.code, error.message) },
         None => Error::new(error.code, error.message),

@@ -69,9 +69,8 @@ pub fn decided(approval: &Approval, public_url: &str) -> Option<Notice> {
     };
     let ended = approval.ended_at.map(moment);
     let reason = match approval.status {
-        ApprovalStatus::Approved => None,
+        ApprovalStatus::Approved | ApprovalStatus::Expired => None,
         ApprovalStatus::Lapsed => approval.lapsed_because.clone(),
-        ApprovalStatus::Expired => None,
         _ => note.clone(),
     };
     let letter = facts(Letter::new(lead), approval)

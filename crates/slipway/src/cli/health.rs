@@ -26,6 +26,7 @@ pub(crate) struct HealthCommand {
 
 /// Show how an operator is on its clusters, and why.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command")]
 pub(crate) struct OperatorHealth {
     /// The operator's name.
     name: String,

@@ -2,17 +2,20 @@
 
 mod add;
 mod input;
+mod installed;
 mod show;
 mod update;
 
 use clap::{Args, Subcommand};
-use slipway_contract::operators::{AdoptRelease, OperatorReply, OperatorsQuery, VersionReply, VersionsReply};
+use jiff::Timestamp;
+use slipway_contract::operators::{AdoptRelease, OperatorReply, OperatorsQuery, OperatorsReply, VersionReply, VersionsReply};
 
 use super::health::OperatorHealth;
 use super::relative::ago;
 use super::session::Session;
 use super::table::{Cell, Tone, facts, table};
 use add::Add;
+use installed::Installed;
 use update::{ProfileCommand, Update};
 
 #[derive(Debug, Subcommand)]
@@ -37,6 +40,8 @@ pub(crate) enum OperatorCommand {
     ///
     /// A release that Argo CD, Flux or OLM manages is refused: that tool would undo what Slipway does.
     Adopt(Adopt),
+    /// List what is installed on a cluster: by helm, Argo CD, Flux, OLM or Slipway.
+    Installed(Installed),
     /// Show or set what has to be known to roll an operator out.
     Profile(ProfileCommand),
     /// Show how an operator is on its clusters, and why.
@@ -108,6 +113,7 @@ impl OperatorCommand {
                 session.say(&format!("{} is forgotten; no cluster was touched", named.name))
             }
             Self::Adopt(adopt) => adopt.run(session).await,
+            Self::Installed(installed) => installed.run(session).await,
             Self::Profile(command) => command.run(session).await,
             Self::Health(command) => command.run(session).await,
         }
@@ -124,20 +130,21 @@ impl List {
             offset: Some(self.offset),
         };
         let reply = session.client.operators(&query).await?;
-        session.show(&reply, |reply| {
-            let rows = reply.operators.iter().map(row);
-            let mut text = table(
-                &["NAME", "NAMESPACE", "CURRENT", "LATEST", "CLUSTERS"],
-                rows,
-                "no operators; add one: slipway operator add NAME --repository URL",
-            );
-            if let Some(next) = reply.page.next_offset {
-                let more = reply.page.total.saturating_sub(next);
-                text.push_str(&format!("{more} more: slipway operator list --offset {next}\n"));
-            }
-            text
-        })
+        session.show(&reply, listed)
     }
+}
+
+fn listed(reply: &OperatorsReply) -> String {
+    let mut text = table(
+        &["NAME", "NAMESPACE", "CURRENT", "LATEST", "CLUSTERS"],
+        reply.operators.iter().map(row),
+        "no operators; add one: slipway operator add NAME --repository URL",
+    );
+    if let Some(next) = reply.page.next_offset {
+        let more = reply.page.total.saturating_sub(next);
+        text.push_str(&format!("{more} more: slipway operator list --offset {next}\n"));
+    }
+    text
 }
 
 fn row(operator: &OperatorReply) -> Vec<Cell> {
@@ -161,15 +168,15 @@ impl Versions {
         } else {
             session.client.operator_versions(&self.name).await?
         };
-        session.show(&reply, |reply| self.text(reply, session))
+        session.show(&reply, |reply| self.text(reply, session.now))
     }
 
-    fn text(&self, reply: &VersionsReply, session: &Session) -> String {
+    fn text(&self, reply: &VersionsReply, now: Timestamp) -> String {
         let most = if self.all { usize::MAX } else { 15 };
         let before = reply.pre_releases.iter().filter(|_| self.pre_releases).map(|version| (version, true));
         let released = reply.versions.iter().map(|version| (version, false));
         let rows = before.take(most).chain(released.take(most));
-        let rows = rows.map(|(version, before)| version_row(version, before, reply, session));
+        let rows = rows.map(|(version, before)| version_row(version, before, reply, now));
         let mut text = table(
             &["VERSION", "RELEASED", "", "CHANGES"],
             rows,
@@ -184,7 +191,7 @@ impl Versions {
             notes.push(format!("{} pre-releases: --pre-releases", reply.pre_releases.len()));
         }
         if let Some(checked) = reply.checked_at {
-            notes.push(format!("repository read {}", ago(checked, session.now)));
+            notes.push(format!("repository read {}", ago(checked, now)));
         }
         if !notes.is_empty() {
             text.push_str(&format!("{}\n", notes.join(", ")));
@@ -196,7 +203,7 @@ impl Versions {
     }
 }
 
-fn version_row(version: &VersionReply, before: bool, reply: &VersionsReply, session: &Session) -> Vec<Cell> {
+fn version_row(version: &VersionReply, before: bool, reply: &VersionsReply, now: Timestamp) -> Vec<Cell> {
     let mut marks = Vec::new();
     if reply.current_version.as_deref() == Some(&version.version) {
         marks.push("current");
@@ -213,7 +220,7 @@ fn version_row(version: &VersionReply, before: bool, reply: &VersionsReply, sess
     let tone = if version.deprecated { Tone::Warning } else { Tone::Good };
     vec![
         (&version.version).into(),
-        version.release_date.map(|date| ago(date, session.now)).into(),
+        version.release_date.map(|date| ago(date, now)).into(),
         Cell::new(marks.join(", "), tone),
         Cell::new(version.changelog_url.clone().unwrap_or_default(), Tone::Quiet),
     ]
@@ -235,5 +242,68 @@ impl Adopt {
                 ])
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const NOW: &str = "2026-11-15T12:00:00Z";
+
+    #[test]
+    fn operators_are_a_line_each_and_what_is_left_is_said() {
+        let operator = |name: &str, current: Value, latest: Value, has_update: bool, clusters: u32| {
+            json!({
+                "operatorId": "018f3f3e-0000-7000-8000-000000000000", "name": name, "namespace": name,
+                "currentVersion": current, "latestVersion": latest, "hasUpdate": has_update,
+                "deployedClusterCount": clusters, "createdAt": NOW,
+            })
+        };
+        let reply: OperatorsReply = serde_json::from_value(json!({
+            "operators": [
+                operator("cert-manager", json!("v1.13.2"), json!("v1.14.0"), true, 12),
+                operator("kafka", json!(null), json!(null), false, 0),
+            ],
+            "total": 9, "limit": 2, "offset": 0, "hasMore": true, "nextOffset": 2,
+        }))
+        .unwrap();
+        insta::assert_snapshot!(listed(&reply), @r"
+        ");
+    }
+
+    #[test]
+    fn versions_are_told_with_pre_releases_apart() {
+        let version = |version: &str, date: Value, latest: bool, deprecated: bool| {
+            json!({
+                "version": version, "releaseDate": date, "isLatest": latest, "deprecated": deprecated,
+                "changelogUrl": format!("https://example.com/{version}"), "appVersion": null,
+            })
+        };
+        let reply: VersionsReply = serde_json::from_value(json!({
+            "operatorName": "cert-manager", "currentVersion": "v1.13.2",
+            "versions": [
+                version("v1.14.0", json!("2026-11-13T12:00:00Z"), true, false),
+                version("v1.13.2", json!("2026-08-15T12:00:00Z"), false, false),
+                version("v1.13.1", json!(null), false, true),
+            ],
+            "preReleases": [version("v1.15.0-rc.1", json!("2026-11-15T11:00:00Z"), false, false)],
+            "checkedAt": "2026-11-15T11:50:00Z", "checkError": null,
+        }))
+        .unwrap();
+        let versions = |pre_releases| Versions {
+            name: "cert-manager".to_owned(),
+            refresh: false,
+            pre_releases,
+            all: false,
+        };
+        let now = NOW.parse().unwrap();
+        insta::assert_snapshot!(versions(false).text(&reply, now), @r"
+        ");
+        let failed = VersionsReply { check_error: Some("it answers 503".to_owned()), ..reply };
+        insta::assert_snapshot!(versions(true).text(&failed, now), @r"
+        ");
     }
 }

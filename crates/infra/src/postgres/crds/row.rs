@@ -16,7 +16,7 @@ pub(super) const COLUMNS: &str = "crd_id, name, \"group\", versions, scope, oper
     deprecation_reason, migration_guide, removed_in, current, created_at";
 
 /// A word of a row as what it stands for.
-pub(super) fn parsed<T: FromStr>(text: String) -> Result<T, sqlx::Error>
+pub(super) fn parsed<T: FromStr>(text: &str) -> Result<T, sqlx::Error>
 where
     T::Err: ToString,
 {
@@ -51,14 +51,14 @@ pub(super) fn crd(row: &PgRow) -> Result<StoredCrd, sqlx::Error> {
         group: row.try_get("group")?,
         versions: row.try_get("versions")?,
         scope: row.try_get("scope")?,
-        operator: parsed(row.try_get("operator_name")?)?,
-        operator_version: parsed(row.try_get("operator_version")?)?,
-        content: parsed(row.try_get("content_hash")?)?,
-        schema_version: parsed(row.try_get("schema_version")?)?,
-        step: parsed(row.try_get("step")?)?,
+        operator: parsed(row.try_get::<&str, _>("operator_name")?)?,
+        operator_version: parsed(row.try_get::<&str, _>("operator_version")?)?,
+        content: parsed(row.try_get::<&str, _>("content_hash")?)?,
+        schema_version: parsed(row.try_get::<&str, _>("schema_version")?)?,
+        step: parsed(row.try_get::<&str, _>("step")?)?,
         approval,
         deprecation,
-        removed_in: row.try_get::<Option<String>, _>("removed_in")?.map(parsed).transpose()?,
+        removed_in: row.try_get::<Option<&str>, _>("removed_in")?.map(parsed).transpose()?,
         current: row.try_get("current")?,
         recorded_at: row.try_get::<Moment, _>("created_at")?.0,
     })
@@ -67,7 +67,7 @@ pub(super) fn crd(row: &PgRow) -> Result<StoredCrd, sqlx::Error> {
 /// A line of a history.
 pub(super) fn change(row: &PgRow) -> Result<CrdChange, sqlx::Error> {
     Ok(CrdChange {
-        change_type: parsed(row.try_get("change_type")?)?,
+        change_type: parsed(row.try_get::<&str, _>("change_type")?)?,
         field_path: row.try_get("field_path")?,
         previous_type: row.try_get("previous_type")?,
         new_type: row.try_get("new_type")?,
@@ -75,7 +75,7 @@ pub(super) fn change(row: &PgRow) -> Result<CrdChange, sqlx::Error> {
         description: row.try_get("description")?,
         finding: row.try_get("finding")?,
         severity: row.try_get("severity")?,
-        operator_version: parsed(row.try_get("operator_version")?)?,
+        operator_version: parsed(row.try_get::<&str, _>("operator_version")?)?,
         changed_at: row.try_get::<Moment, _>("changed_at")?.0,
     })
 }

@@ -11,6 +11,7 @@ use slipway_contract::operators::RepositoryCredentials;
 /// How the repository is told who asks. Secrets come from files, since others can see arguments.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Repository options")]
+#[expect(clippy::struct_field_names, reason = "the names of the flags")]
 pub(super) struct RepositoryAccess {
     /// The user name for the repository.
     #[arg(long, value_name = "NAME", requires = "repository_password_file")]
