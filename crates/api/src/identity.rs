@@ -6,7 +6,7 @@ mod users;
 
 use axum::Json;
 use axum::extract::State;
-use http::StatusCode;
+use axum::response::Response;
 use slipway_contract::identity as wire;
 use slipway_contract::identity::{
     CHANGE_PASSWORD, CREATE_TOKEN, CREATE_USER, DELETE_USER, DEVICE_START, DEVICE_TOKEN, DISABLE_USER,
@@ -60,27 +60,30 @@ async fn login(
     Ok(Json(shown(logged_in)))
 }
 
-async fn refresh(State(app): State<App>, bearer: Bearer) -> Result<Json<wire::LoginReply>, ApiError> {
-    Ok(Json(shown(app.manager.refresh_session(bearer.token()).await?)))
+async fn refresh(State(app): State<App>, bearer: Bearer) -> Result<Response, ApiError> {
+    let logged_in = app.manager.refresh_session(bearer.token()).await?;
+    browser::renewed(&app, &bearer, logged_in)
 }
 
 async fn logout(
     State(app): State<App>,
     Caller(caller): Caller,
     bearer: Bearer,
-) -> Result<StatusCode, ApiError> {
+) -> Result<Response, ApiError> {
     app.manager.logout(&caller, bearer.token()).await?;
-    Ok(StatusCode::NO_CONTENT)
+    browser::ended(&app, &bearer)
 }
 
 async fn change_password(
     State(app): State<App>,
     Caller(caller): Caller,
+    bearer: Bearer,
     Body(request): Body<wire::PasswordRequest>,
-) -> Result<Json<wire::LoginReply>, ApiError> {
+) -> Result<Response, ApiError> {
     let current = Password::new(request.current_password.0);
     let new = Password::new(request.new_password.0);
-    Ok(Json(shown(app.manager.change_password(&caller, &current, &new).await?)))
+    let logged_in = app.manager.change_password(&caller, &current, &new).await?;
+    browser::renewed(&app, &bearer, logged_in)
 }
 
 async fn me(State(app): State<App>, Caller(caller): Caller) -> Result<Json<wire::Me>, ApiError> {

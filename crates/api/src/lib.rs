@@ -21,6 +21,7 @@ mod viewer;
 use std::sync::Arc;
 
 use axum::Router;
+use slipway_http::Cookies;
 use slipway_http::address::Network;
 use slipway_http::guard::{Authenticator, Guard};
 use slipway_http::metrics::HttpMetrics;
@@ -51,7 +52,9 @@ impl App {
         replies: Arc<dyn Replies>,
         trusted: Vec<Network>,
     ) -> Self {
-        Self { manager, guard: Guard::new(callers, limits, replies, trusted), live: Live::default() }
+        let cookies = Cookies { tls: manager.is_public_over_tls() };
+        let guard = Guard::new(callers, limits, replies, trusted).with_cookies(cookies);
+        Self { manager, guard, live: Live::default() }
     }
 }
 
@@ -60,6 +63,7 @@ impl App {
 pub fn router(app: App, options: Options) -> Router {
     let Options { shell, metrics: access, mut registry, stopping } = options;
     let metrics = HttpMetrics::new(&mut registry);
+    app.manager.metrics().register(&mut registry);
     registry.register_collector(Box::new(slipway_telemetry::process::ProcessMetrics::new()));
     let app = App { live: Live::new(stopping, metrics.clone()), ..app };
     let site = site::router(app.clone(), access, registry);

@@ -28,12 +28,30 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 
 /// The token that was sent, for what lasts longer than a request: a stream asks again whether it still holds.
 #[derive(Clone)]
-pub struct Bearer(pub(crate) Zeroizing<String>);
+pub struct Bearer {
+    token: Zeroizing<String>,
+    in_cookie: bool,
+}
 
 impl Bearer {
+    /// Sent in a header.
+    pub(crate) fn sent(token: &str) -> Self {
+        Self { token: Zeroizing::new(token.to_owned()), in_cookie: false }
+    }
+
+    /// Brought by a browser.
+    pub(crate) fn brought(token: String) -> Self {
+        Self { token: Zeroizing::new(token), in_cookie: true }
+    }
+
     /// The token.
     pub fn token(&self) -> &str {
-        &self.0
+        &self.token
+    }
+
+    /// Whether a browser keeps it in a cookie, where scripts must not see it.
+    pub fn is_in_cookie(&self) -> bool {
+        self.in_cookie
     }
 }
 

@@ -19,10 +19,10 @@ use slipway_contract::{Access, Endpoint, Method};
 use slipway_domain::access::{Actor, Permission};
 use slipway_orchestrator::ports::{Limits, Replies};
 use slipway_orchestrator::{Code, Error, Manager};
-use zeroize::Zeroizing;
 
 use crate::address::{Network, Source};
 use crate::caller::{Bearer, Caller};
+use crate::cookie::{Cookies, SESSION, same_origin};
 use crate::error::ApiError;
 use crate::trace::TraceId;
 
@@ -58,6 +58,7 @@ pub struct Guard {
     limits: Arc<dyn Limits>,
     replies: Arc<dyn Replies>,
     trusted: Arc<[Network]>,
+    cookies: Option<Cookies>,
 }
 
 impl Guard {
@@ -68,7 +69,14 @@ impl Guard {
         replies: Arc<dyn Replies>,
         trusted: Vec<Network>,
     ) -> Self {
-        Self { callers, limits, replies, trusted: trusted.into() }
+        Self { callers, limits, replies, trusted: trusted.into(), cookies: None }
+    }
+
+    /// Knows the sessions of browsers too.
+    #[must_use]
+    pub fn with_cookies(mut self, cookies: Cookies) -> Self {
+        self.cookies = Some(cookies);
+        self
     }
 
     /// Where a request comes from.
@@ -106,7 +114,7 @@ impl Guard {
         limit: &mut Option<slipway_orchestrator::ports::limits::Usage>,
     ) -> Result<Response, ApiError> {
         let source = self.source(&request);
-        let (mut actor, bearer) = self.who(endpoint, request.headers()).await?;
+        let (mut actor, bearer) = self.who(endpoint, request.method(), request.headers()).await?;
         actor.source = source.caller.map(|address| address.to_string());
         actor.trace_id = TraceId::current().map(|id| id.to_string());
         let subject = actor.subject().map_or_else(|| source.counted_as(), |id| id.to_string());
@@ -147,16 +155,29 @@ impl Guard {
     async fn who(
         &self,
         endpoint: &Endpoint,
+        method: &http::Method,
         headers: &HeaderMap,
     ) -> Result<(Actor, Option<Bearer>), ApiError> {
         if endpoint.access == Access::Open {
             return Ok((Actor::anonymous(), None));
         }
-        let bearer = bearer(headers)?.ok_or_else(|| {
+        let bearer = self.sent(method, headers)?.ok_or_else(|| {
             ApiError::new(Code::Unauthorized, "this needs a token; log in first: slipway login")
         })?;
         let actor = self.callers.authenticate(bearer.token()).await?;
         Ok((actor, Some(bearer)))
+    }
+
+    /// The token of a request: that of the header, else that of a browser's session.
+    fn sent(&self, method: &http::Method, headers: &HeaderMap) -> Result<Option<Bearer>, ApiError> {
+        if let Some(sent) = bearer(headers)? {
+            return Ok(Some(sent));
+        }
+        let Some(token) = self.cookies.and_then(|cookies| cookies.read(headers, SESSION)) else {
+            return Ok(None);
+        };
+        same_origin(method, headers)?;
+        Ok(Some(Bearer::brought(token)))
     }
 }
 
@@ -178,7 +199,7 @@ pub fn bearer(headers: &HeaderMap) -> Result<Option<Bearer>, ApiError> {
     if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() || token.contains(' ') {
         return Err(wrong());
     }
-    Ok(Some(Bearer(Zeroizing::new(token.to_owned()))))
+    Ok(Some(Bearer::sent(token)))
 }
 
 fn unchanged(reply: &Response) -> Response {

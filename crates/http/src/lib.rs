@@ -7,6 +7,7 @@
 pub mod address;
 pub mod body;
 pub mod caller;
+pub mod cookie;
 pub mod error;
 pub mod guard;
 pub mod metrics;
@@ -17,6 +18,7 @@ pub mod trace;
 
 pub use body::{Body, Path, Query};
 pub use caller::{Bearer, Caller};
+pub use cookie::Cookies;
 pub use error::ApiError;
 pub use guard::Guard;
 pub use secret::Secret;

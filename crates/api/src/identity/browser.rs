@@ -1,21 +1,19 @@
 //! A browser's way to an issuer and back.
 //!
-//! What has to come back travels in a cookie that only this path sees, sealed; the session ends up in a cookie
-//! that scripts cannot read. Over TLS both have the `__Host-` prefix, which binds them to this very host.
+//! What has to come back travels in a cookie, sealed; the session ends up in a cookie that scripts cannot read.
 
+use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::header::{CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE};
+use http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use slipway_contract::identity::{CallbackQuery, StartQuery};
-use slipway_http::{ApiError, Caller, Path, Query};
-use slipway_orchestrator::identity::BrowserReturn;
+use slipway_http::cookie::{LOGIN, SESSION};
+use slipway_http::{ApiError, Bearer, Caller, Cookies, Path, Query};
+use slipway_orchestrator::identity::{BrowserReturn, LoggedIn};
 use slipway_orchestrator::{Code, Error};
 
 use crate::App;
-
-const LOGIN: &str = "slipway-login";
-const SESSION: &str = "slipway-session";
 
 pub(super) async fn start(
     State(app): State<App>,
@@ -23,8 +21,7 @@ pub(super) async fn start(
     Query(query): Query<StartQuery>,
 ) -> Result<Response, ApiError> {
     let begun = app.manager.oidc_start(&issuer, query.return_to.as_deref()).await?;
-    let secure = app.manager.is_public_over_tls();
-    let cookie = cookie(LOGIN, &begun.cookie, begun.patience.as_secs(), secure);
+    let cookie = cookies(&app).give(LOGIN, &begun.cookie, begun.patience.as_secs());
     redirect(&begun.location, &[cookie])
 }
 
@@ -35,8 +32,7 @@ pub(super) async fn callback(
     headers: HeaderMap,
     Query(query): Query<CallbackQuery>,
 ) -> Result<Response, ApiError> {
-    let secure = app.manager.is_public_over_tls();
-    let brought = named(&headers, &name(LOGIN, secure));
+    let brought = cookies(&app).read(&headers, LOGIN);
     let back = BrowserReturn {
         cookie: brought.as_deref(),
         state: query.state.as_deref(),
@@ -45,51 +41,53 @@ pub(super) async fn callback(
         issuer: query.iss.as_deref(),
     };
     let (logged_in, return_to) = app.manager.oidc_finish(&caller, &issuer, back).await?;
-    let left = logged_in.expires_at.duration_since(jiff::Timestamp::now());
-    let life = u64::try_from(left.as_secs()).unwrap_or_default();
-    let cookies = [cookie(LOGIN, "", 0, secure), cookie(SESSION, &logged_in.token, life, secure)];
-    redirect(&return_to, &cookies)
+    redirect(&return_to, &[cookies(&app).give(LOGIN, "", 0), session(&app, &logged_in)])
 }
 
-fn name(name: &str, secure: bool) -> String {
-    format!("{}{name}", if secure { "__Host-" } else { "" })
+/// A new token for somebody who sent the old one: where a browser keeps it in a cookie, the new one goes there,
+/// and no script sees it.
+pub(super) fn renewed(app: &App, bearer: &Bearer, mut logged_in: LoggedIn) -> Result<Response, ApiError> {
+    if !bearer.is_in_cookie() {
+        return Ok(Json(super::shown(logged_in)).into_response());
+    }
+    let cookie = session(app, &logged_in);
+    logged_in.token.clear();
+    let mut reply = Json(super::shown(logged_in)).into_response();
+    reply.headers_mut().append(SET_COOKIE, header(&cookie)?);
+    Ok(reply)
 }
 
-fn cookie(of: &str, value: &str, seconds: u64, secure: bool) -> String {
-    let tls = if secure { "; Secure" } else { "" };
-    // Lax, not Strict: the browser comes back from the issuer's site.
-    format!("{}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{tls}", name(of, secure))
-}
-
-fn named(headers: &HeaderMap, wanted: &str) -> Option<String> {
-    let pairs = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = pairs.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value.to_owned())
-}
-
-fn redirect(location: &str, cookies: &[String]) -> Result<Response, ApiError> {
-    let strange = |_| Error::new(Code::InternalError, "the browser cannot be sent on");
-    let mut reply = StatusCode::SEE_OTHER.into_response();
-    let headers = reply.headers_mut();
-    headers.insert(LOCATION, HeaderValue::from_str(location).map_err(strange)?);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    for cookie in cookies {
-        headers.append(SET_COOKIE, HeaderValue::from_str(cookie).map_err(strange)?);
+/// Takes the cookie of a session that has ended away.
+pub(super) fn ended(app: &App, bearer: &Bearer) -> Result<Response, ApiError> {
+    let mut reply = StatusCode::NO_CONTENT.into_response();
+    if bearer.is_in_cookie() {
+        reply.headers_mut().append(SET_COOKIE, header(&cookies(app).give(SESSION, "", 0))?);
     }
     Ok(reply)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn cookies(app: &App) -> Cookies {
+    Cookies { tls: app.manager.is_public_over_tls() }
+}
 
-    #[test]
-    fn cookies_cannot_be_read_by_scripts_nor_set_by_neighbours() {
-        let made = cookie(SESSION, "abc", 60, true);
-        assert_eq!(made, "__Host-slipway-session=abc; Path=/; Max-Age=60; HttpOnly; SameSite=Lax; Secure");
-        let mut headers = HeaderMap::new();
-        headers.insert(COOKIE, "a=1; slipway-login=evil; __Host-slipway-login=good".parse().unwrap());
-        assert_eq!(named(&headers, &name(LOGIN, true)).as_deref(), Some("good"));
-        assert_eq!(named(&headers, "missing"), None);
+fn session(app: &App, logged_in: &LoggedIn) -> String {
+    let left = logged_in.expires_at.duration_since(jiff::Timestamp::now());
+    let life = u64::try_from(left.as_secs()).unwrap_or_default();
+    cookies(app).give(SESSION, &logged_in.token, life)
+}
+
+fn redirect(location: &str, cookies: &[String]) -> Result<Response, ApiError> {
+    let mut reply = StatusCode::SEE_OTHER.into_response();
+    let headers = reply.headers_mut();
+    headers.insert(LOCATION, header(location)?);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    for cookie in cookies {
+        headers.append(SET_COOKIE, header(cookie)?);
     }
+    Ok(reply)
+}
+
+fn header(value: &str) -> Result<HeaderValue, ApiError> {
+    let value = HeaderValue::from_str(value);
+    Ok(value.map_err(|_| Error::new(Code::InternalError, "the browser cannot be sent on"))?)
 }

@@ -14,7 +14,7 @@ mod world;
 use http::StatusCode;
 use serde_json::Value;
 use slipway_contract::{Access, Endpoint, endpoints};
-use slipway_domain::access::Role;
+use slipway_domain::access::{Permission, Role};
 use world::{Reply, World};
 
 /// An operation of the document, with the row it comes from.
@@ -125,4 +125,29 @@ async fn refusals_are_written_down_with_who_and_from_where() {
     assert_eq!(written[0].source.as_deref(), Some("192.0.2.7"));
     assert_eq!(written[0].trace_id.as_deref(), Some(reply.trace_id()));
     assert!(written[0].resource.starts_with(&operation.method), "{}", written[0].resource);
+}
+
+#[tokio::test]
+async fn what_belongs_to_one_person_is_nobody_elses() {
+    let world = World::new().await;
+    let sessions = world.sessions().await;
+    for (owner, mine) in &sessions {
+        let body = r#"{"name":"ci","role":"Viewer"}"#;
+        let made = world.ask("POST", "/api/v1/tokens", Some(mine), Some(body)).await;
+        assert_eq!(made.status, StatusCode::CREATED, "{owner}: {}", made.text());
+        let id = made.json()["tokenId"].as_str().unwrap().to_owned();
+        for (role, other) in sessions.iter().filter(|(role, _)| role != owner) {
+            let listed = world.ask("GET", "/api/v1/tokens", Some(other), None).await;
+            assert!(!listed.body().contains(&id), "{role} sees a token of {owner}");
+            if role.may(Permission::ManageUsers) {
+                continue;
+            }
+            let all = world.ask("GET", "/api/v1/tokens?all=true", Some(other), None).await;
+            assert_eq!(all.status, StatusCode::FORBIDDEN, "{role} asks for all tokens");
+            let ended = world.ask("DELETE", &format!("/api/v1/tokens/{id}"), Some(other), None).await;
+            assert_eq!(ended.status, StatusCode::NOT_FOUND, "{role} ends a token of {owner}");
+        }
+        let ended = world.ask("DELETE", &format!("/api/v1/tokens/{id}"), Some(mine), None).await;
+        assert_eq!(ended.status, StatusCode::NO_CONTENT, "{owner}: {}", ended.text());
+    }
 }

@@ -25,7 +25,7 @@ use slipway_infra::notifier::Notifiers;
 use slipway_infra::releases::HelmReleases;
 use slipway_orchestrator::identity::{NewUser, UserChange};
 use slipway_orchestrator::page::Window;
-use slipway_orchestrator::ports::identity::Password;
+use slipway_orchestrator::ports::identity::{IssuerSettings, Password};
 use slipway_orchestrator::ports::limits::Usage;
 use slipway_orchestrator::ports::store::{AuditFilter, AuditRecord, AuditRows as _};
 use slipway_orchestrator::ports::{Clock, Keyring, Limits, Store as _, StoreError};
@@ -69,19 +69,44 @@ pub(crate) struct World {
     stop: Stop,
 }
 
+/// How a world is made.
+struct Setup {
+    limited: bool,
+    issuers: Vec<IssuerSettings>,
+    public_url: String,
+    now: Timestamp,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            limited: true,
+            issuers: Vec::new(),
+            public_url: Settings::default().public_url,
+            now: "2026-03-01T12:00:00Z".parse().unwrap(),
+        }
+    }
+}
+
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::counting(|store| store).await
+        Self::made(Setup::default()).await
     }
 
     /// One that never says that it is too much.
     pub(crate) async fn without_limits() -> Self {
-        Self::counting(|_| Arc::new(Unlimited)).await
+        Self::made(Setup { limited: false, ..Setup::default() }).await
     }
 
-    async fn counting(limits: impl FnOnce(Arc<dyn Limits>) -> Arc<dyn Limits>) -> Self {
+    /// One with an issuer, who signs what counts now, that people reach at an address.
+    pub(crate) async fn with_issuer(issuer: IssuerSettings, public_url: &str) -> Self {
+        let (issuers, now) = (vec![issuer], Timestamp::now());
+        Self::made(Setup { issuers, public_url: public_url.to_owned(), now, limited: true }).await
+    }
+
+    async fn made(setup: Setup) -> Self {
         let stored = database().await;
-        let clock = Hands(Arc::new(Mutex::new("2026-03-01T12:00:00Z".parse().unwrap())));
+        let clock = Hands(Arc::new(Mutex::new(setup.now)));
         let store = Arc::new(stored.store.clone());
         let key = zeroize::Zeroizing::new("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".to_owned());
         let keyring: Arc<dyn Keyring> = Arc::new(AesKeyring::load(&KeySource::Text(key)).unwrap());
@@ -92,20 +117,17 @@ impl World {
             clusters: Arc::new(KubernetesClusters::new(Arc::clone(&connections), AddressRules::default())),
             charts: Arc::new(ChartRepositories::new(HelmPrograms { guardian, helm: None })),
             releases: Arc::new(HelmReleases::new(connections)),
+            probes: Arc::new(slipway_orchestrator::ports::probes::Blind),
             keyring,
             notifier: Arc::new(Notifiers::default()),
-            identity: Arc::new(Identities::new(Vec::new()).unwrap()),
+            identity: Arc::new(Identities::new(setup.issuers).unwrap()),
             clock: Arc::new(clock.clone()),
         };
-        let manager = Manager::new(parts, Settings::default());
+        let manager = Manager::new(parts, Settings { public_url: setup.public_url, ..Settings::default() });
         manager.ensure_admin(Some(&Password::new(PASSWORD))).await.unwrap();
-        let app = App::new(
-            manager.clone(),
-            Arc::new(manager.clone()),
-            limits(Arc::clone(&store) as _),
-            store as _,
-            Vec::new(),
-        );
+        let limits: Arc<dyn Limits> =
+            if setup.limited { Arc::clone(&store) as _ } else { Arc::new(Unlimited) };
+        let app = App::new(manager.clone(), Arc::new(manager.clone()), limits, store as _, Vec::new());
         let (stop, stopping) = Stopping::new();
         let router = router(app, Options { stopping, ..Options::default() });
         Self { manager, router, clock, stored, stop }
@@ -153,6 +175,8 @@ impl World {
             let first = if last.starts_with('A') { 'B' } else { 'A' };
             format!("{middle}{first}{}", &last[1..])
         };
+        let weaker = self.new_session("weaker", Role::Viewer).await;
+        let (_, weaker) = weaker.rsplit_once('.').unwrap();
         // {"alg":"none","typ":"JWT"}
         let unsigned = format!("eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.{claims}.");
 
@@ -168,6 +192,7 @@ impl World {
             ("tampered with in its claims", format!("{header}.{}.{signature}", flipped(claims))),
             ("tampered with in its signature", format!("{header}.{claims}.{}", flipped(signature))),
             ("not signed", unsigned),
+            ("signed for somebody else", format!("{header}.{claims}.{weaker}")),
             ("of a session that was logged out", logged_out),
             ("of somebody who is disabled", disabled),
             ("signed by another server's key", foreign),
@@ -183,6 +208,16 @@ impl World {
         body: Option<&str>,
     ) -> Reply {
         let request = request(method, path, token, body);
+        self.answer(request, "192.0.2.7").await
+    }
+
+    /// What a browser asks, with its cookies and what it says about the page.
+    pub(crate) async fn browse(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
+        let mut request = request(method, path, None, None);
+        for (name, value) in headers {
+            let name = http::HeaderName::from_bytes(name.as_bytes()).unwrap();
+            request.headers_mut().append(name, value.parse().unwrap());
+        }
         self.answer(request, "192.0.2.7").await
     }
 
@@ -314,6 +349,11 @@ impl Reply {
 
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+    }
+
+    /// The cookies that are set: each with its attributes.
+    pub(crate) fn cookies(&self) -> Vec<&str> {
+        self.headers.get_all("set-cookie").iter().map(|value| value.to_str().unwrap()).collect()
     }
 
     pub(crate) fn body(&self) -> String {

@@ -24,7 +24,7 @@ pub struct LoginRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoginReply {
-    /// The token, for `Authorization: Bearer`.
+    /// The token, for `Authorization: Bearer`. Empty where a browser keeps the session in a cookie.
     pub token: SecretText,
     /// When it ends; renew it before.
     #[schema(value_type = String, format = DateTime)]
