@@ -1,24 +1,24 @@
 //! See `slipway_contract::approvals`.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use slipway_contract::approvals::{
     APPROVE, Approval, ApprovalDecision, ApprovalLevel, ApprovalList, ApprovalsQuery, ApproveReply,
     ApproveRequest, BREAK_GLASS, BreakGlassReply, BreakGlassRequest, LIST, REJECT, RejectReply,
     RejectRequest, SHOW,
 };
-use slipway_contract::page::PageInfo;
 use slipway_domain::access::Actor;
 use slipway_domain::approval as domain;
 use slipway_domain::name::Name;
 use slipway_domain::problem::Problems;
-use slipway_http::{ApiError, Body, Caller, Query};
+use slipway_http::{ApiError, Body, Caller, Path, Query};
 use slipway_orchestrator::approvals::{Approve, BreakGlass, Reject, Wanted, approval_id};
-use slipway_orchestrator::page::{Page, Window};
+use slipway_orchestrator::page::Window;
 use slipway_orchestrator::ports::store::ApprovalFilter;
 use slipway_orchestrator::{Code, Error, Manager};
 
 use crate::App;
+use crate::page::info;
 use crate::routes::Routes;
 
 /// Binds the endpoints of this resource.
@@ -49,9 +49,9 @@ async fn list(
         mine: query.mine.unwrap_or_default(),
     };
     let page = app.manager.approvals(&actor, &wanted, window).await?;
-    let info = page_info(&page);
+    let part = info(&page);
     let approvals = page.items.iter().map(|approval| shown(&app.manager, &actor, approval)).collect();
-    Ok(Json(ApprovalList { approvals, page: info }))
+    Ok(Json(ApprovalList { approvals, page: part }))
 }
 
 async fn show(
@@ -162,16 +162,5 @@ fn decision(decision: &domain::Decision) -> ApprovalDecision {
         level: u32::try_from(decision.level + 1).unwrap_or(u32::MAX),
         notes: decision.note.clone().map(Into::into),
         at: decision.at,
-    }
-}
-
-fn page_info<T>(page: &Page<T>) -> PageInfo {
-    let end = page.window.offset + page.items.len() as u64;
-    PageInfo {
-        total: page.total,
-        limit: page.window.limit,
-        offset: page.window.offset,
-        has_more: page.has_more(),
-        next_offset: page.has_more().then_some(end),
     }
 }

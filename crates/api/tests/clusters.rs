@@ -1,4 +1,5 @@
-//! Clusters from the client to a real control plane and PostgreSQL: the real router and guard.
+//! Clusters, approvals and health from the client to a real control plane and PostgreSQL: the real router and
+//! guard.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -6,6 +7,10 @@
     reason = "a test that cannot go on ends there"
 )]
 
+#[path = "clusters/approvals.rs"]
+mod approvals;
+#[path = "clusters/health.rs"]
+mod health;
 #[path = "../../infra/tests/clusters/server.rs"]
 mod server;
 #[path = "../../infra/tests/support/mod.rs"]
@@ -25,12 +30,12 @@ use slipway_contract::clusters::{
     ClusterEnvironment, ClusterHealthStatus, ClustersQuery, Confidential, RegisterCluster, RotateCluster,
     UpdateCluster,
 };
-use slipway_domain::access::{Actor, ActorKind, Permission, Role};
+use slipway_domain::access::{Actor, ActorKind, Environment, Permission, Role};
 use slipway_domain::id::UserId;
 use slipway_http::guard::Authenticator;
 use slipway_infra::kubernetes::enrol::{Rights, enrol};
 use slipway_orchestrator::error::permit;
-use slipway_orchestrator::{Code, Error};
+use slipway_orchestrator::{Code, Error, Manager};
 use slipway_testkit::ControlPlane;
 use uuid::Uuid;
 
@@ -43,7 +48,7 @@ impl Authenticator for Doorkeeper {
         let role: Role = bearer.parse().map_err(|_| Error::new(Code::Unauthorized, "log in first"))?;
         let id = UserId(Uuid::from_u128(role as u128 + 1));
         let actor = Actor { kind: ActorKind::User { id }, name: bearer.to_owned(), ..Actor::anonymous() };
-        Ok(Actor { role: Some(role), ..actor })
+        Ok(Actor { role: Some(role), environments: vec![Environment::Production], ..actor })
     }
 
     async fn admit(&self, actor: &Actor, permission: Permission, _: &str) -> Result<(), Error> {
@@ -53,20 +58,38 @@ impl Authenticator for Doorkeeper {
 
 struct Served {
     address: String,
+    manager: Manager,
     _stored: support::Stored,
 }
 
 impl Served {
     async fn start() -> Self {
         let stored = support::database().await;
-        let store = Arc::new(stored.store.clone());
         let manager = server::Server::new(&stored.store).manager;
-        let app = App::new(manager, Arc::new(Doorkeeper), store.clone(), store, Vec::new());
+        Self::with(stored, manager).await
+    }
+
+    async fn with(stored: support::Stored, manager: Manager) -> Self {
+        let store = Arc::new(stored.store.clone());
+        let app = App::new(manager.clone(), Arc::new(Doorkeeper), store.clone(), store, Vec::new());
         let service = router(app, Options::default()).into_make_service_with_connect_info::<SocketAddr>();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, service).await });
-        Self { address, _stored: stored }
+        Self { address, manager, _stored: stored }
+    }
+
+    /// What `/metrics` says.
+    async fn figures(&self) -> String {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+        let mut stream =
+            tokio::net::TcpStream::connect(self.address.trim_start_matches("http://")).await.unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with("HTTP/1.0 200"), "{reply}");
+        reply
     }
 
     fn client(&self, role: Role) -> Client {

@@ -6,6 +6,10 @@
     reason = "a test that cannot go on ends there"
 )]
 
+#[path = "approvals/clock.rs"]
+mod clock;
+#[path = "approvals/programs.rs"]
+mod programs;
 #[path = "approvals/scene.rs"]
 mod scene;
 mod support;

@@ -8,6 +8,8 @@
 )]
 
 mod support;
+#[path = "health_worker/told.rs"]
+mod told;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,6 +113,18 @@ struct Server {
 
 impl Server {
     fn new(store: &PostgresStore, world: &Arc<World>) -> Self {
+        let clock = Arc::clone(world) as Arc<dyn Clock>;
+        let settings = Settings { notices: notices(), ..Settings::default() };
+        Self::with(store, world, Arc::new(Absent), clock, settings)
+    }
+
+    fn with(
+        store: &PostgresStore,
+        world: &Arc<World>,
+        notifier: Arc<dyn Notifier>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> Self {
         let key = BASE64.encode([7; 32]);
         let keyring: Arc<dyn Keyring> = Arc::new(AesKeyring::load(&KeySource::Text(key.into())).unwrap());
         let connections = Arc::new(Connections::new(Arc::new(store.clone()), Arc::clone(&keyring)));
@@ -122,17 +136,10 @@ impl Server {
             probes: Arc::clone(world) as Arc<dyn Probes>,
             releases: Arc::new(HelmReleases::new(connections)),
             keyring,
-            notifier: Arc::new(Absent),
+            notifier,
             identity: Arc::new(Identities::new(Vec::new()).unwrap()),
-            clock: Arc::clone(world) as Arc<dyn Clock>,
+            clock,
         };
-        let notices = NoticeSettings {
-            mail: true,
-            alert_addresses: vec!["duty@example.test".to_owned()],
-            receivers: vec![Receiver { name: "chat".to_owned(), kinds: vec!["alert.".to_owned()] }],
-            ..NoticeSettings::default()
-        };
-        let settings = Settings { notices, ..Settings::default() };
         Self { world: Arc::clone(world), manager: Manager::new(parts, settings), store: store.clone() }
     }
 
@@ -180,13 +187,27 @@ impl Server {
     }
 }
 
-async fn start() -> (Stored, Server) {
-    let stored = database().await;
-    let world = Arc::new(World {
+/// Somebody on duty, and a program.
+fn notices() -> NoticeSettings {
+    NoticeSettings {
+        mail: true,
+        alert_addresses: vec!["duty@example.test".to_owned()],
+        receivers: vec![Receiver { name: "chat".to_owned(), kinds: vec!["alert.".to_owned()] }],
+    }
+}
+
+/// Where all is well.
+fn world() -> Arc<World> {
+    Arc::new(World {
         ready: Mutex::new(Some(true)),
         now: Mutex::new(Timestamp::now()),
         targets: Mutex::default(),
-    });
+    })
+}
+
+async fn start() -> (Stored, Server) {
+    let stored = database().await;
+    let world = world();
     let server = Server::new(&stored.store, &world);
     (stored, server)
 }

@@ -33,8 +33,7 @@ impl FigureRows for PostgresStore {
 impl PostgresStore {
     /// Words and how often each is there.
     async fn words<T: std::str::FromStr>(&self, query: &'static str) -> Result<Vec<(T, u64)>, StoreError> {
-        let rows: Vec<(String, i64)> =
-            sqlx::query_as(query).fetch_all(&self.pool).await.map_err(refused)?;
+        let rows: Vec<(String, i64)> = sqlx::query_as(query).fetch_all(&self.pool).await.map_err(refused)?;
         let counted = |(word, number): (String, i64)| {
             let known = word.parse().map_err(|_| StoreError::Other(format!("{word:?} is not known").into()));
             known.map(|word| (word, number.unsigned_abs()))

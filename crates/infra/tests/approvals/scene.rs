@@ -14,8 +14,9 @@ use slipway_infra::kubernetes::{AddressRules, Connections, KubernetesClusters};
 use slipway_infra::mail::{MailEncryption, MailSettings, Mailer};
 use slipway_infra::notifier::Notifiers;
 use slipway_infra::postgres::PostgresStore;
+use slipway_infra::webhook::Webhooks;
 use slipway_infra::workers::Runner;
-use slipway_orchestrator::notices::NoticeSettings;
+use slipway_orchestrator::notices::{NoticeSettings, Receiver};
 use slipway_orchestrator::outbox::OutboxSender;
 use slipway_orchestrator::ports::store::UserWrite;
 use slipway_orchestrator::ports::{Charts, Clock, Keyring, Notifier, Releases, Store as _};
@@ -118,15 +119,26 @@ async fn somebody(
 }
 
 fn manager(store: &PostgresStore, smtp: &Smtp, clock: &Hands) -> Manager {
+    telling(store, smtp, clock, Webhooks::default(), Vec::new())
+}
+
+/// One that tells programs, too.
+fn telling(
+    store: &PostgresStore,
+    smtp: &Smtp,
+    clock: &Hands,
+    webhooks: Webhooks,
+    receivers: Vec<Receiver>,
+) -> Manager {
     let mail = MailSettings {
         port: Some(smtp.address().port()),
         encryption: MailEncryption::Plain { elsewhere: false },
         ..MailSettings::new("127.0.0.1", "Slipway <slipway@slipway.test>")
     };
-    let notifier = Notifiers { mail: Some(Mailer::new(mail).unwrap()), ..Notifiers::default() };
+    let notifier = Notifiers { mail: Some(Mailer::new(mail).unwrap()), webhooks };
     let settings = Settings {
         public_url: "https://slipway.test".to_owned(),
-        notices: NoticeSettings { mail: true, ..NoticeSettings::default() },
+        notices: NoticeSettings { mail: true, receivers, ..NoticeSettings::default() },
         ..Settings::default()
     };
     Manager::new(parts(store, Arc::new(notifier), Arc::new(clock.clone())), settings)
@@ -166,6 +178,12 @@ impl Scene {
     /// Another server's manager on another store.
     pub(crate) fn manager_on(&self, store: &PostgresStore) -> Manager {
         manager(store, &self.smtp, &self.clock)
+    }
+
+    /// The manager of a server that tells these programs of approvals.
+    pub(crate) fn manager_telling(&self, store: &PostgresStore, webhooks: Webhooks) -> Manager {
+        let chat = Receiver { name: "chat".to_owned(), kinds: vec!["approval.".to_owned()] };
+        telling(store, &self.smtp, &self.clock, webhooks, vec![chat])
     }
 
     pub(crate) async fn another(&self, server: &str) -> Manager {

@@ -23,7 +23,7 @@ use slipway_orchestrator::changes::Work;
 use slipway_orchestrator::clusters::Registration;
 use slipway_orchestrator::clusters::access::{ClusterAccess, Credential};
 use slipway_orchestrator::ports::clusters::GivenAccess;
-use slipway_orchestrator::ports::probes::Blind;
+use slipway_orchestrator::ports::probes::{Blind, Probes};
 use slipway_orchestrator::ports::store::{Claim, ClusterRows as _, WorkRows as _};
 use slipway_orchestrator::ports::{Charts, Clock, Clusters, Keyring, Releases, Store as _};
 use slipway_orchestrator::workers::{Next, Worker};
@@ -73,6 +73,21 @@ impl Server {
         ahead: Duration,
         around: impl FnOnce(Arc<dyn Clusters>) -> Arc<dyn Clusters>,
     ) -> Self {
+        Self::build(store, keyring, Arc::new(Ahead(ahead)), around, Arc::new(Blind))
+    }
+
+    /// With something that looks at operators, at the time that is.
+    pub(crate) fn looking(store: &PostgresStore, probes: Arc<dyn Probes>) -> Self {
+        Self::build(store, keyring(1), Arc::new(Ahead(Duration::ZERO)), |clusters| clusters, probes)
+    }
+
+    fn build(
+        store: &PostgresStore,
+        keyring: Arc<dyn Keyring>,
+        clock: Arc<dyn Clock>,
+        around: impl FnOnce(Arc<dyn Clusters>) -> Arc<dyn Clusters>,
+        probes: Arc<dyn Probes>,
+    ) -> Self {
         let connections = Arc::new(Connections::new(Arc::new(store.clone()), Arc::clone(&keyring)));
         let rules = AddressRules { loopback: true, ..AddressRules::default() };
         let clusters = KubernetesClusters::new(Arc::clone(&connections), rules);
@@ -81,11 +96,11 @@ impl Server {
             clusters: around(Arc::new(clusters)),
             charts: Arc::new(Absent),
             releases: Arc::new(Absent),
-            probes: Arc::new(Blind),
+            probes,
             keyring: Arc::clone(&keyring),
             notifier: Arc::new(Notifiers::default()),
             identity: Arc::new(Identities::new(Vec::new()).unwrap()),
-            clock: Arc::new(Ahead(ahead)),
+            clock,
         };
         let manager = Manager::new(parts, Settings::default());
         Self { manager, store: store.clone(), keyring, connections }
