@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use slipway_domain::operator::Asked;
-use slipway_orchestrator::operators::{REFRESH_EVERY, VersionsWorker};
+use serde_json::json;
+use slipway_domain::operator::{Asked, OperatorChange};
+use slipway_orchestrator::operators::{ChangeOperator, REFRESH_EVERY, VersionsWorker};
 use slipway_orchestrator::ports::store::{CrdRows as _, OperatorRows as _};
 use slipway_orchestrator::workers::Next;
 use slipway_testkit::charts::{ChartRepository, OciRegistry};
 
-use crate::server::{Server, admin, asked, greeter};
+use crate::server::{Server, admin, asked, builder, definition, greeter};
 use crate::support::database;
 
 #[tokio::test]
@@ -107,6 +108,31 @@ async fn work_for_an_operator_that_is_gone_ends() {
     for key in ["7c0e8f0e-0000-7000-8000-000000000000", "none"] {
         assert_eq!(server.work(&worker, key.to_owned()).await.unwrap(), Next::Ended);
     }
+}
+
+#[tokio::test]
+async fn values_that_bring_other_definitions_have_them_recorded() {
+    let stored = database().await;
+    let server = Server::new(&stored.store);
+    let repository = ChartRepository::start().await.unwrap();
+    let gated = format!("{{{{- if .Values.crds }}}}\n{}\n{{{{- end }}}}\n", definition("salutes"));
+    let chart = builder("greeter", "1.0.0").values("crds: false\n").template("salutes.yaml", &gated);
+    repository.add(&chart.build().unwrap());
+    let operator = server.register(asked(&repository.url())).await.unwrap();
+    let worker = VersionsWorker(server.manager.clone());
+    let names = async || -> Vec<String> {
+        server.work(&worker, operator.id.to_string()).await.unwrap();
+        let crds = server.store.operator_crds(&operator.name).await.unwrap();
+        crds.crds.iter().map(|crd| crd.name.clone()).collect()
+    };
+    assert_eq!(names().await, ["greetings.example.com"]);
+    let change = OperatorChange {
+        default_values: json!({"crds": true}).as_object().cloned(),
+        ..OperatorChange::default()
+    };
+    let asked = ChangeOperator { change, ..ChangeOperator::default() };
+    server.manager.change_operator(&admin(), "greeter", asked).await.unwrap();
+    assert_eq!(names().await, ["greetings.example.com", "salutes.example.com"]);
 }
 
 #[tokio::test]

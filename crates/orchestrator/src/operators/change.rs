@@ -7,8 +7,8 @@ use slipway_domain::operator::{Operator, OperatorChange};
 use slipway_domain::problem::Problems;
 
 use super::access::{GivenAccess, check, problem};
-use super::{news, resource, summary};
-use crate::changes::Changeset;
+use super::{OPERATOR_VERSIONS, news, resource, summary};
+use crate::changes::{Changeset, Work};
 use crate::error::Error;
 use crate::manager::Manager;
 use crate::ports::StoreError;
@@ -85,11 +85,16 @@ impl Manager {
         let name = operator.name.as_str();
         let entry = AuditEntry::done(actor, "operator.update", resource(name), format!("changed {name}"))
             .changing(Some(summary(before)), Some(summary(&operator)));
-        let changes = Changeset::new().write(write).audit(entry).tell(news(
+        let mut changes = Changeset::new().write(write).audit(entry).tell(news(
             &operator.name,
             "updated",
             json!({ "revision": operator.revision }),
         ));
+        if operator.default_values != before.default_values {
+            // A chart may render other definitions with them.
+            let work = Work { kind: OPERATOR_VERSIONS, key: operator.id.to_string() };
+            changes = changes.due(work, operator.updated_at);
+        }
         Ok((operator, Some(changes)))
     }
 

@@ -114,6 +114,13 @@ async fn add(connection: &mut PgConnection, operator: &Operator) -> Result<(), S
 }
 
 async fn change(connection: &mut PgConnection, operator: &Operator, revision: i64) -> Result<(), StoreError> {
+    // Charts render other definitions with other values, so they have to be looked into again.
+    let again = sqlx::query(
+        "UPDATE operator_versions SET crds_recorded_at = NULL WHERE operator_id = $1 AND EXISTS \
+         (SELECT FROM operators WHERE id = $1 AND revision = $2 AND default_values <> $3)",
+    );
+    let again = again.bind(operator.id.0).bind(revision).bind(sqlx::types::Json(&operator.default_values));
+    run(again, &mut *connection).await?;
     let query = sqlx::query(
         "UPDATE operators SET description = $3, current_version = $4, current_order = $5, labels = $6, \
          default_values = $7, profile = $8, authority = $9, updated_at = $10, revision = revision + 1 \
