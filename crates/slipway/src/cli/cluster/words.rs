@@ -123,10 +123,11 @@ pub(super) fn health(health: &ClusterHealth, now: Timestamp) -> String {
 pub(super) fn added(cluster: &Cluster) -> String {
     let reason = cluster.health_reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     format!(
-        "added {}: Kubernetes {}, {} nodes, {}{reason}\n  see how it is: slipway cluster health {0}",
+        "added {}: Kubernetes {}, {} node{}, {}{reason}\n  see how it is: slipway cluster health {0}",
         cluster.name,
         cluster.kubernetes_version.as_deref().unwrap_or("of an unknown version"),
         cluster.node_count,
+        if cluster.node_count == 1 { "" } else { "s" },
         cluster.health_status,
     )
 }
