@@ -80,10 +80,10 @@ impl Manager {
             member.load(&image).await?;
             self.helm(&kubeconfig(&member.name), &archive).await?;
         }
-        let healthy = format!("\"status\": \"Healthy\"");
         until("the operator to be healthy everywhere", PATIENCE, async || {
             let seen = self.output(&["operator", "health", OPERATOR, "-o", "json"], None).await.ok()?;
-            (seen.matches(&healthy).count() >= fleet.len()).then_some(())
+            let seen: serde_json::Value = serde_json::from_str(&seen).ok()?;
+            (seen["healthyClusters"] == fleet.len()).then_some(())
         })
         .await?;
         for command in [

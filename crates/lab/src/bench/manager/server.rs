@@ -113,10 +113,8 @@ impl Server {
             let reply = self.get(number, &path).send().await?;
             last = reply.text().await?;
             let health: Value = serde_json::from_str(&last).unwrap_or_default();
-            let seen = health["clusters"]
-                .as_array()
-                .map_or(0, |clusters| clusters.iter().filter(|one| one["status"] == "Healthy").count());
-            if seen >= clusters {
+            let seen = health["healthyClusters"].as_u64().unwrap_or(0);
+            if seen >= clusters as u64 {
                 return Ok(());
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
