@@ -37,14 +37,8 @@ pub enum Kind {
 
 impl Kind {
     /// All, in the order in which they are made: what others refer to comes first.
-    pub const ALL: [Self; 6] = [
-        Self::User,
-        Self::Cluster,
-        Self::Operator,
-        Self::Policy,
-        Self::ApprovalRule,
-        Self::Window,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::User, Self::Cluster, Self::Operator, Self::Policy, Self::ApprovalRule, Self::Window];
 
     /// The word in documents.
     pub fn as_str(self) -> &'static str {

@@ -155,9 +155,7 @@ fn in_order(documents: &[Document]) -> Vec<(usize, &Document)> {
         document.spec.get("role").and_then(Value::as_str) == Some("Admin")
             && document.spec.get("disabled") != Some(&Value::Bool(true))
     };
-    order.sort_by_key(|(_, document)| {
-        (document.kind, document.kind == Kind::User && !is_admin(document))
-    });
+    order.sort_by_key(|(_, document)| (document.kind, document.kind == Kind::User && !is_admin(document)));
     order
 }
 

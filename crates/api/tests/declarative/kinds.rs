@@ -117,15 +117,26 @@ async fn an_operator_that_cannot_be_stops_everything_else() {
     let documents = [
         nights(),
         document("Operator", "greeter", json!({"chartRepository": open.url()})),
-        document("Operator", "other", json!({"chartRepository": open.url(), "nameSpace": "x", "profile": {}})),
+        document(
+            "Operator",
+            "other",
+            json!({"chartRepository": open.url(), "nameSpace": "x", "profile": {}}),
+        ),
         document("Operator", "absent", json!({"chartRepository": open.url(), "chartName": "greter"})),
-        document("Operator", "closed", json!({"chartRepository": repository.url(), "chartName": "greeter",
-            "caCertificate": authority})),
+        document(
+            "Operator",
+            "closed",
+            json!({"chartRepository": repository.url(), "chartName": "greeter",
+            "caCertificate": authority}),
+        ),
     ];
     let (status, told) = refused(apply(&server, &documents, false).await.unwrap_err());
     assert_eq!((status, told.len()), (400, 3), "{told:#?}");
     assert_eq!(told[0], "documents[2].spec.nameSpace is not a field here; did you mean namespace?");
-    assert!(told[1].starts_with("documents[3].spec.chartName ") && told[1].contains("it has greeter"), "{told:#?}");
+    assert!(
+        told[1].starts_with("documents[3].spec.chartName ") && told[1].contains("it has greeter"),
+        "{told:#?}"
+    );
     assert!(told[2].starts_with("documents[4].spec.chartRepository asks for credentials"), "{told:#?}");
     assert!(told[2].contains("slipway operator add closed"), "{told:#?}");
     assert!(exported(&server, "Window").await.is_empty() && exported(&server, "Operator").await.is_empty());
@@ -213,7 +224,11 @@ async fn people_who_cannot_be_are_refused_and_an_admin_stays() {
         person("corp:ada", "Viewer"),
         person("eve", "Viewer"),
         document("User", "bob", json!({"role": "Boss"})),
-        document("User", "joe", json!({"role": "Viewer", "environments": ["Production"], "email": "nowhere"})),
+        document(
+            "User",
+            "joe",
+            json!({"role": "Viewer", "environments": ["Production"], "email": "nowhere"}),
+        ),
     ];
     let (status, told) = refused(apply(&server, &documents, false).await.unwrap_err());
     assert_eq!(status, 400);

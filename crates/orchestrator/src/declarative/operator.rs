@@ -132,8 +132,7 @@ impl Manager {
         };
         // Not among what is exported, since rollouts change it; told where a document does.
         if operator.current_version != before.current_version {
-            for (spec, operator) in
-                [(planned.before.as_mut(), before), (Some(&mut planned.after), &operator)]
+            for (spec, operator) in [(planned.before.as_mut(), before), (Some(&mut planned.after), &operator)]
             {
                 if let (Some(spec), Some(version)) = (spec, &operator.current_version) {
                     spec["currentVersion"] = json!(version);

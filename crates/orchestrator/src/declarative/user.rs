@@ -12,9 +12,7 @@ use slipway_domain::user::{User, UserState, Username};
 use super::{Planned, below_spec};
 use crate::changes::Changeset;
 use crate::error::{Code, Error};
-use crate::identity::{
-    NewUser, UserChange, attempts_of, changed_user, new_user, shown_user, user_resource,
-};
+use crate::identity::{NewUser, UserChange, attempts_of, changed_user, new_user, shown_user, user_resource};
 use crate::manager::Manager;
 use crate::page::Window;
 use crate::ports::store::{UserFilter, UserWrite};
@@ -57,8 +55,7 @@ impl Manager {
             None => None,
         };
         if before.as_ref().is_some_and(|user| user.state == UserState::Deleted) {
-            problems
-                .add("metadata.name", "was the name of somebody who was deleted, and is not given again");
+            problems.add("metadata.name", "was the name of somebody who was deleted, and is not given again");
         }
         let desired = match Desired::read(&document.spec) {
             Ok(desired) => desired,
@@ -97,12 +94,7 @@ impl Manager {
         Ok(Planned { before: None, after, changes: Changeset::new().write(write).audit(entry) })
     }
 
-    fn changed_by_document(
-        &self,
-        actor: &Actor,
-        before: &User,
-        desired: Desired,
-    ) -> Result<Planned, Error> {
+    fn changed_by_document(&self, actor: &Actor, before: &User, desired: Desired) -> Result<Planned, Error> {
         let now = self.now();
         let mut user = changed_user(before, &desired.change, now)?;
         let mut changes = Changeset::new();
@@ -123,8 +115,7 @@ impl Manager {
         )
         .changing(Some(shown_user(before)), Some(shown_user(&user)));
         let after = spec(&user);
-        let changes =
-            changes.write(UserWrite::Change { user: Box::new(user), password: None }).audit(entry);
+        let changes = changes.write(UserWrite::Change { user: Box::new(user), password: None }).audit(entry);
         Ok(Planned { before: Some(spec(before)), after, changes })
     }
 }
@@ -132,7 +123,8 @@ impl Manager {
 /// The name of a local user, written as it is kept.
 fn username(text: &str) -> Result<Username, String> {
     if text.contains(':') {
-        let message = "is of somebody whom another issuer vouches for; what they may is decided by their groups there";
+        let message =
+            "is of somebody whom another issuer vouches for; what they may is decided by their groups there";
         return Err(message.to_owned());
     }
     let name = Username::local(text).map_err(|error| error.to_string())?;
