@@ -110,7 +110,8 @@ async fn what_is_wrong_has_its_code_and_the_figures_count_what_happened() {
     let served = Served::start().await;
     let id = asked(&served, 7).await;
     let admin = served.client(Role::Admin);
-    let viewer = refused(served.client(Role::Viewer).approvals(&ApprovalsQuery::default()).await.unwrap_err());
+    let viewer =
+        refused(served.client(Role::Viewer).approvals(&ApprovalsQuery::default()).await.unwrap_err());
     assert_eq!((viewer.0, viewer.1.as_str()), (403, "FORBIDDEN"));
     for nobody in ["nonsense", &Uuid::nil().to_string()] {
         let gone = refused(admin.approval(nobody).await.unwrap_err());

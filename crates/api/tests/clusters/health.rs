@@ -187,7 +187,10 @@ async fn health_is_read_per_cluster_over_the_fleet_and_over_time() {
     let fresh = viewer.cluster_operator_health("prod-eu", "boats", true).await.unwrap();
     assert_eq!((fresh.health, fresh.fresh, fresh.consecutive_failures), (Health::Unhealthy, true, 0));
     let reason = &fresh.reasons[0].text;
-    assert!(reason.starts_with("Deployment boats/boats has 0 of 1 pods ready; boats-1 is Running"), "{reason}");
+    assert!(
+        reason.starts_with("Deployment boats/boats has 0 of 1 pods ready; boats-1 is Running"),
+        "{reason}"
+    );
     check().await;
     let whole = viewer.operator_health("boats", false).await.unwrap();
     assert_eq!((whole.overall_health, whole.unhealthy_clusters), (Health::Unhealthy, 1));

@@ -31,7 +31,7 @@ async fn what_helm_installed_is_looked_at_and_what_it_did_not_is_unknown() {
     let files = scratch("charts").unwrap();
     let deployment = "apiVersion: apps/v1
 kind: Deployment
-metadata: {name: \"{{ .Release.Name }}\"}
+metadata: {name: \"{{ .Release.Name }}-{{ .Values.colour }}\"}
 spec:
   replicas: {{ .Values.replicas }}
   selector: {matchLabels: {app: boats}}
@@ -40,16 +40,15 @@ spec:
     spec: {containers: [{name: main, image: \"example.test/boats\"}]}
 ";
     let chart = ChartBuilder::new("boats", "1.0.0")
-        .values("replicas: 2\n")
+        .values("replicas: 2\ncolour: blue\n")
         .template("deployment.yaml", deployment)
         .build()
         .unwrap()
         .write_to(files.path())
         .unwrap();
-    let run = async |arguments: &[&str]| {
+    let helm = async |arguments: &[&str]| {
         Part::builder("helm", Program::Helm4.find().unwrap())
             .args(arguments)
-            .arg(&chart)
             .env("KUBECONFIG", plane.kubeconfig_file())
             .env("HELM_CACHE_HOME", files.path())
             .env("HELM_CONFIG_HOME", files.path())
@@ -58,7 +57,8 @@ spec:
             .await
             .unwrap()
     };
-    run(&["install", "fleet"]).await;
+    let chart = chart.to_str().unwrap();
+    helm(&["install", "fleet", chart]).await;
     let probes = KubeProbes::new(Arc::new(One(client)));
     let mut boats = target(&[]);
     boats.releases = vec![ReleaseAt { namespace: "default".into(), name: "fleet".into() }];
@@ -72,8 +72,12 @@ spec:
         .unwrap();
     };
     healthy(2).await;
-    run(&["upgrade", "fleet", "--set", "replicas=3"]).await;
+    helm(&["upgrade", "fleet", chart, "--set", "replicas=3"]).await;
     healthy(3).await;
+    // Installed anew it is another release, though it has the same name and counts from one again.
+    helm(&["uninstall", "fleet", "--wait"]).await;
+    helm(&["install", "fleet", chart, "--set", "colour=green"]).await;
+    healthy(2).await;
 
     boats.releases[0].name = "nobody".into();
     let seen = probes.look(&boats, after(0)).await;

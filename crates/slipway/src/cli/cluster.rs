@@ -85,7 +85,7 @@ pub(crate) struct Update {
 pub(crate) struct Remove {
     #[command(flatten)]
     which: Which,
-    /// Even if the cluster does not answer any more; what Slipway made there is left.
+    /// Even if operators are installed there, or if it does not answer any more; what is in it is left.
     #[arg(long)]
     force: bool,
 }

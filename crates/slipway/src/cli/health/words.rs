@@ -84,7 +84,11 @@ pub(super) fn operator(reply: &OperatorHealthReply, now: Timestamp) -> String {
 pub(super) fn cluster(reply: &ClusterOperatorHealth, now: Timestamp) -> String {
     let mut text = format!("{} on {}  {:?}", reply.operator_name, reply.cluster_name, reply.health);
     if let Some(since) = reply.since {
-        let _ = write!(text, " since {}", ago(since, now));
+        let age = ago(since, now);
+        let _ = match age.strip_suffix(" ago") {
+            Some(span) => write!(text, " for {span}"),
+            None => write!(text, " since {age}"),
+        };
     }
     if reply.consecutive_failures > 0 {
         let _ = write!(text, ", {} failed checks in a row", reply.consecutive_failures);
@@ -245,7 +249,7 @@ mod tests {
     #[test]
     fn one_cluster_is_told_with_its_reasons_first() {
         insta::assert_snapshot!(cluster(&sick(), at("2026-11-15T12:00:00Z")), @r#"
-        boats on prod-eu  Unhealthy since 2 minutes ago, 4 failed checks in a row
+        boats on prod-eu  Unhealthy for 2 minutes, 4 failed checks in a row
           failing    webhook "validate.boats.dev" cannot be called: connection refused
           as before  1 of 90 objects
         version    1.2.3
