@@ -6,6 +6,7 @@
     reason = "a test that cannot go on ends there"
 )]
 
+mod curl;
 mod database;
 mod embedded;
 mod first_day;
