@@ -112,9 +112,10 @@ impl World {
         let keyring: Arc<dyn Keyring> = Arc::new(AesKeyring::load(&KeySource::Text(key)).unwrap());
         let connections = Arc::new(Connections::new(Arc::clone(&store) as _, Arc::clone(&keyring)));
         let guardian = slipway_testkit::guardian::guardian().unwrap().to_owned();
+        let addresses = AddressRules { loopback: true, ..AddressRules::default() };
         let parts = Parts {
             store: Arc::clone(&store) as _,
-            clusters: Arc::new(KubernetesClusters::new(Arc::clone(&connections), AddressRules::default())),
+            clusters: Arc::new(KubernetesClusters::new(Arc::clone(&connections), addresses)),
             charts: Arc::new(ChartRepositories::new(HelmPrograms { guardian, helm: None })),
             releases: Arc::new(HelmReleases::new(connections)),
             probes: Arc::new(slipway_orchestrator::ports::probes::Blind),
