@@ -8,7 +8,9 @@ mod update;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use slipway_contract::operators::{AdoptRelease, OperatorReply, OperatorsQuery, OperatorsReply, VersionReply, VersionsReply};
+use slipway_contract::operators::{
+    AdoptRelease, OperatorReply, OperatorsQuery, OperatorsReply, VersionReply, VersionsReply,
+};
 
 use super::health::OperatorHealth;
 use super::relative::ago;
@@ -188,7 +190,8 @@ impl Versions {
             notes.push(format!("{hidden} older: --all"));
         }
         if !self.pre_releases && !reply.pre_releases.is_empty() {
-            notes.push(format!("{} pre-releases: --pre-releases", reply.pre_releases.len()));
+            let count = reply.pre_releases.len();
+            notes.push(format!("{count} pre-release{}: --pre-releases", if count == 1 { "" } else { "s" }));
         }
         if let Some(checked) = reply.checked_at {
             notes.push(format!("repository read {}", ago(checked, now)));
@@ -271,6 +274,10 @@ mod tests {
         }))
         .unwrap();
         insta::assert_snapshot!(listed(&reply), @r"
+        NAME          NAMESPACE     CURRENT  LATEST   CLUSTERS
+        cert-manager  cert-manager  v1.13.2  v1.14.0  12
+        kafka         kafka         -        -        0
+        7 more: slipway operator list --offset 2
         ");
     }
 
@@ -301,9 +308,21 @@ mod tests {
         };
         let now = NOW.parse().unwrap();
         insta::assert_snapshot!(versions(false).text(&reply, now), @r"
+        VERSION  RELEASED                  CHANGES
+        v1.14.0  2 days ago    latest      https://example.com/v1.14.0
+        v1.13.2  3 months ago  current     https://example.com/v1.13.2
+        v1.13.1  -             deprecated  https://example.com/v1.13.1
+        1 pre-release: --pre-releases, repository read 10 minutes ago
         ");
         let failed = VersionsReply { check_error: Some("it answers 503".to_owned()), ..reply };
         insta::assert_snapshot!(versions(true).text(&failed, now), @r"
+        VERSION       RELEASED                   CHANGES
+        v1.15.0-rc.1  1 hour ago    pre-release  https://example.com/v1.15.0-rc.1
+        v1.14.0       2 days ago    latest       https://example.com/v1.14.0
+        v1.13.2       3 months ago  current      https://example.com/v1.13.2
+        v1.13.1       -             deprecated   https://example.com/v1.13.1
+        repository read 10 minutes ago
+        the last look failed: it answers 503
         ");
     }
 }

@@ -37,8 +37,10 @@ fn text(reply: &InstallationsReply, now: Timestamp) -> String {
 }
 
 fn row(installation: &InstallationReply, now: Timestamp) -> Vec<Cell> {
-    let operator =
-        installation.operator_name.clone().map_or_else(|| Cell::new("not registered", Tone::Quiet), Cell::from);
+    let operator = installation
+        .operator_name
+        .clone()
+        .map_or_else(|| Cell::new("not registered", Tone::Quiet), Cell::from);
     vec![
         operator,
         format!("{}/{}", installation.namespace, installation.release).into(),
@@ -74,20 +76,21 @@ mod tests {
 
     #[test]
     fn each_release_says_whose_it_is() {
-        let release = |operator: Option<&str>, name: &str, tool: &str, reference: Option<&str>| InstallationReply {
-            operator_name: operator.map(str::to_owned),
-            namespace: name.to_owned(),
-            release: name.to_owned(),
-            chart: name.to_owned(),
-            version: "v1.13.2".to_owned(),
-            app_version: None,
-            revision: 4,
-            state: if tool == "flux" { "failed" } else { "deployed" }.to_owned(),
-            managed_by: tool.to_owned(),
-            manager_reference: reference.map(str::to_owned),
-            deployed_at: Some(Timestamp::UNIX_EPOCH),
-            seen_at: Timestamp::UNIX_EPOCH,
-        };
+        let release =
+            |operator: Option<&str>, name: &str, tool: &str, reference: Option<&str>| InstallationReply {
+                operator_name: operator.map(str::to_owned),
+                namespace: name.to_owned(),
+                release: name.to_owned(),
+                chart: name.to_owned(),
+                version: "v1.13.2".to_owned(),
+                app_version: None,
+                revision: 4,
+                state: if tool == "flux" { "failed" } else { "deployed" }.to_owned(),
+                managed_by: tool.to_owned(),
+                manager_reference: reference.map(str::to_owned),
+                deployed_at: Some(Timestamp::UNIX_EPOCH),
+                seen_at: Timestamp::UNIX_EPOCH,
+            };
         let reply = InstallationsReply {
             cluster_name: "prod-eu".to_owned(),
             installations: vec![

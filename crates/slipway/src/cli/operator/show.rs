@@ -16,7 +16,11 @@ pub(super) async fn run(name: &str, session: &Session) -> anyhow::Result<()> {
 fn text(reply: &OperatorDetailReply, now: Timestamp) -> String {
     let operator = &reply.operator;
     let latest = operator.latest_version.clone().unwrap_or_else(|| "only pre-releases".to_owned());
-    let latest = if operator.has_update { Cell::new(latest, Tone::Warning) } else { latest.into() };
+    let latest = if operator.has_update {
+        Cell::new(format!("{latest} (newer)"), Tone::Warning)
+    } else {
+        latest.into()
+    };
     let labels: Vec<String> = reply.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let read = match (&reply.checked_at, &reply.check_error) {
         (_, Some(error)) => Cell::new(format!("failed: {error}"), Tone::Bad),
@@ -95,13 +99,41 @@ mod tests {
         .unwrap();
         let now = at.parse::<Timestamp>().unwrap() + Duration::from_secs(120);
         insta::assert_snapshot!(text(&reply, now), @r"
+        name         cert-manager
+                     certificates for everybody
+        namespace    cert-manager
+        chart        https://charts.example.com/cert-manager
+        current      v1.13.2
+        latest       v1.14.0 (newer)
+        read         2 minutes ago
+        credentials  kept, sealed
+        labels       team=platform
+        definitions  certificates.cert-manager.io, issuers.cert-manager.io
+
+        CLUSTER  VERSION  HEALTH    MANAGED BY                      CHANGED
+        dev-1    v1.14.0  Healthy   Slipway                         2 minutes ago
+        prod-eu  v1.13.2  Degraded  Argo CD (platform), left alone  2 minutes ago
         ");
         let nowhere = OperatorDetailReply {
             deployed_clusters: Vec::new(),
-            check_error: Some("the repository at charts.example.com cannot be read: it answers 503".to_owned()),
+            check_error: Some(
+                "the repository at charts.example.com cannot be read: it answers 503".to_owned(),
+            ),
             ..reply
         };
         insta::assert_snapshot!(text(&nowhere, now), @r"
+        name         cert-manager
+                     certificates for everybody
+        namespace    cert-manager
+        chart        https://charts.example.com/cert-manager
+        current      v1.13.2
+        latest       v1.14.0 (newer)
+        read         failed: the repository at charts.example.com cannot be read: it answers 503
+        credentials  kept, sealed
+        labels       team=platform
+        definitions  certificates.cert-manager.io, issuers.cert-manager.io
+
+        installed nowhere that Slipway knows of
         ");
     }
 }
