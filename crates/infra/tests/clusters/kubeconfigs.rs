@@ -197,10 +197,20 @@ fn embedded_credentials_are_accepted() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_a_400_and_leaves_nothing() {
+async fn what_is_refused_is_a_400_contacts_nobody_and_leaves_nothing() {
     let stored = database().await;
     let server = Server::new(&stored.store);
-    for (what, text, _) in refused().into_iter().filter(|(what, _, _)| *what != "loopback") {
+    // API server and proxy are here, where a connection would be seen.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let here = listener.local_addr().unwrap().to_string();
+    let directory = slipway_testkit::scratch("kubeconfigs").unwrap();
+    let mark = directory.path().join("mark");
+    let exec = json!({"exec": {"apiVersion": "v1", "command": "touch", "args": [&mark], "interactiveMode": "Never"}});
+    let running = ("exec that leaves a mark", with_user(&exec), Vec::new());
+    let all = refused().into_iter().chain([running]).filter(|(what, _, _)| *what != "loopback");
+    for (what, text, _) in all {
+        let text = text.replace("10.9.8.7:6443", &here).replace("10.1.1.1:3128", &here);
         let wanted = registration("dev-1", uploaded(&text));
         let error = server.manager.register_cluster(&admin(), wanted).await.expect_err(what);
         assert_eq!((error.code, error.code.status()), (Code::InvalidKubeconfig, 400), "{what}: {error}");
@@ -215,6 +225,9 @@ async fn what_is_refused_is_a_400_and_leaves_nothing() {
     let error = server.manager.register_cluster(&admin(), wanted).await.unwrap_err();
     assert_eq!(error.code, Code::InvalidKubeconfig);
     assert!(error.to_string().contains("a key that do not belong together"), "{error}");
+    let nobody = listener.accept().map(drop).unwrap_err();
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock, "nobody is contacted");
+    assert!(!mark.exists(), "no program is run");
     let window = Window::new(None, None).unwrap();
     assert_eq!(stored.store.clusters(&ClusterFilter::default(), window).await.unwrap().total, 0);
 }

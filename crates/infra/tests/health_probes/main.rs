@@ -7,6 +7,7 @@
     reason = "a test that cannot go on ends there"
 )]
 
+mod node;
 mod objects;
 mod pods;
 mod release;
