@@ -114,11 +114,11 @@ async fn live_objects_that_break_are_named_with_field_and_reason() {
     };
     let new_name = new_file.to_str().unwrap();
 
-    let (code, out, err) = run(&["impact", new_name, "--context", "east", "--context", "west"]);
+    let (code, out, err) = run(&["impact", new_name, "--kube-context", "east", "--kube-context", "west"]);
     assert_eq!((code, err.as_str()), (Some(1), ""), "{out}");
     insta::assert_snapshot!(out);
 
-    let (code, out, _) = run(&["impact", new_name, "--context", "east", "--output", "json"]);
+    let (code, out, _) = run(&["impact", new_name, "--kube-context", "east", "--output", "json"]);
     assert_eq!(code, Some(1));
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["rows"][0]["objects"], 522);
@@ -128,12 +128,12 @@ async fn live_objects_that_break_are_named_with_field_and_reason() {
     assert!(find("galley")["reasons"][0].as_str().unwrap().starts_with("spec.crew: "), "{report:#}");
     assert_eq!(find("painted")["standing"], "pruned");
 
-    assert_eq!(run(&["impact", new_name, "--context", "west"]).0, Some(0));
+    assert_eq!(run(&["impact", new_name, "--kube-context", "west"]).0, Some(0));
     assert_eq!(run(&["impact", old_file.to_str().unwrap()]).0, Some(0));
     assert_eq!(run(&["diff", "cluster:", new_name]).0, Some(1));
     assert_eq!(run(&["diff", "cluster:west", old_file.to_str().unwrap()]).0, Some(0));
 
-    let (code, _, err) = run(&["impact", new_name, "--context", "south"]);
+    let (code, _, err) = run(&["impact", new_name, "--kube-context", "south"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("there is no context \"south\" in the kubeconfig; there are: east, west"), "{err}");
     drop(fleet);

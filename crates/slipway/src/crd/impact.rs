@@ -37,7 +37,7 @@ pub(crate) struct Impact {
     /// The CRDs that are to come: a file, a directory, a chart, git:<ref>:<path>, or -.
     new: String,
     /// A context of the kubeconfig, again for each cluster [default: the current one].
-    #[arg(long = "context", value_name = "CONTEXT")]
+    #[arg(long = "kube-context", value_name = "CONTEXT")]
     contexts: Vec<String>,
     /// How to write the report.
     #[arg(long, short, value_enum, default_value_t)]
