@@ -4,13 +4,16 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use opentelemetry::trace::TraceContextExt as _;
 use slipway_orchestrator::Changeset;
 use slipway_orchestrator::ports::store::{Claim, WorkRows as _};
 use slipway_orchestrator::ports::{Store as _, StoreError};
 use slipway_orchestrator::workers::{Next, Worker};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
+use tracing::field::Empty;
 use tracing::{Instrument as _, debug, info_span, warn};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::Stage;
 use super::pause::backoff;
@@ -36,7 +39,13 @@ impl Piece {
 
     /// Does the work while the claim holds.
     pub(super) async fn run(self, stage: watch::Receiver<Stage>) -> Ended {
-        let span = info_span!("work", kind = self.claim.work.kind, key = %self.claim.work.key);
+        let span =
+            info_span!("work", kind = self.claim.work.kind, key = %self.claim.work.key, traceId = Empty);
+        // As with requests: whatever is logged of it can be found together.
+        let trace = span.context().span().span_context().clone();
+        if trace.is_valid() {
+            span.record("traceId", trace.trace_id().to_string());
+        }
         self.work(stage).instrument(span).await
     }
 
