@@ -28,20 +28,45 @@ use slipway_testkit::{ControlPlane, until};
 
 const NAME: &str = "widgets.example.com";
 
+/// As people write it: much of it a server drops when it stores a definition.
 fn crd(size: Value) -> Value {
+    let fields = json!({
+        "size": size,
+        "share": {
+            "type": "number", "format": "", "minimum": 0.0, "maximum": 100.0, "exclusiveMaximum": false,
+            "default": 1.0,
+        },
+        "wide": {"type": "integer", "format": "int64", "maximum": i64::MAX},
+        "tags": {
+            "type": "array", "maxItems": 3, "uniqueItems": false,
+            "items": {"type": "string", "maxLength": 9, "pattern": "", "enum": ["a", ""]},
+        },
+        "rest": {
+            "type": "object", "additionalProperties": {"type": "string", "title": ""},
+            "x-kubernetes-validations": [{"rule": "self.size() < 9", "message": ""}],
+        },
+        "either": {
+            "x-kubernetes-int-or-string": true, "x-kubernetes-embedded-resource": false,
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+        },
+    });
+    let schema = json!({
+        "type": "object", "description": "", "title": "", "required": [], "nullable": false,
+        "properties": {"spec": {"type": "object", "properties": fields}},
+    });
+    let column = json!({
+        "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp", "priority": 0,
+        "description": "", "format": "",
+    });
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": NAME, "annotations": {"controller-gen.kubebuilder.io/version": "v0.16.0"}},
         "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"kind": "Widget", "plural": "widgets"},
+            "group": "example.com", "scope": "Namespaced", "preserveUnknownFields": false,
+            "names": {"kind": "Widget", "plural": "widgets", "shortNames": [], "categories": []},
             "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {
-                    "type": "object", "description": "", "properties": {
-                        "spec": {"type": "object", "properties": {"size": size}},
-                    },
-                }},
+                "name": "v1", "served": true, "storage": true, "deprecated": false, "selectableFields": [],
+                "additionalPrinterColumns": [column], "schema": {"openAPIV3Schema": schema},
             }],
         },
     })
@@ -137,4 +162,16 @@ async fn a_cluster_is_told_by_the_schema_it_runs() {
 
     stop.send(()).unwrap();
     running.await.unwrap();
+
+    // What became known after the last look is not said to be absent.
+    let later = slipway_orchestrator::ports::Clock::now(&server.clock) + Duration::from_secs(60);
+    server.clock.set(later);
+    let mut other = crd(json!({"type": "string"}));
+    other["metadata"]["name"] = json!("gadgets.example.com");
+    other["spec"]["names"] = json!({"kind": "Gadget", "plural": "gadgets"});
+    record(&server, "1.2.0", other).await;
+    let query = CrdStatusQuery::default();
+    let status = server.client(Role::Viewer).crd_status("gadgets.example.com", &query).await.unwrap();
+    assert_eq!(status.clusters[0].state, "Unknown");
+    assert_eq!(status.clusters[0].message.as_deref(), Some("nobody has looked yet"));
 }

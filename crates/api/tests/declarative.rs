@@ -55,6 +55,12 @@ async fn exported(server: &Server) -> Vec<Value> {
     reply.documents.iter().map(|document| serde_json::to_value(document).unwrap()).collect()
 }
 
+#[test]
+fn time_zones_come_along_for_machines_without_them() {
+    let carried = jiff::tz::TimeZoneDatabase::bundled();
+    assert!(carried.get("America/New_York").is_ok() && carried.get("Mars/Base").is_err());
+}
+
 #[tokio::test]
 async fn documents_are_applied_once_and_told_field_by_field() {
     let server = server().await;

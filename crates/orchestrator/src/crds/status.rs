@@ -143,6 +143,12 @@ impl Manager {
             return Ok(told);
         }
         let Some(found) = seen.and_then(|seen| seen.found.clone()) else {
+            // Only what was known when somebody looked was looked for.
+            let known_since = chain.iter().map(|crd| crd.recorded_at).min();
+            if known_since > told.looked_at {
+                told.failure = Some("nobody has looked yet".to_owned());
+                return Ok(told);
+            }
             return Ok(CrdOnCluster { state: CrdState::Absent, ..told });
         };
         told.runs = runs(found.content, chain);

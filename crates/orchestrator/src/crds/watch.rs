@@ -30,6 +30,10 @@ pub const EVERY_CLUSTER: &str = "every-cluster";
 /// How often a cluster's CRDs are looked at.
 const EVERY: Duration = Duration::from_mins(5);
 
+/// How soon clusters are looked at for a CRD that was not known: several that come one after the other make
+/// one look.
+const SOON: Duration = Duration::from_secs(10);
+
 /// How often new clusters are looked for.
 const SWEEP: Duration = Duration::from_mins(1);
 
@@ -74,11 +78,13 @@ impl CrdStatusWorker {
         if cluster.state == State::Disabled {
             return Ok(Next::After(EVERY));
         }
+        // Before the names are read: what becomes known meanwhile was not looked for.
+        let at = manager.now();
         let names = manager.store().crd_names().await?;
         let write = match self.live.live_crds(id, &names).await {
             Ok(found) => {
                 let crds = found.iter().filter_map(live_crd).collect();
-                CrdWrite::Seen { cluster: id, at: manager.now(), crds }
+                CrdWrite::Seen { cluster: id, at, crds }
             }
             Err(error) => {
                 tracing::warn!(
@@ -133,5 +139,14 @@ impl Manager {
     pub async fn start_crd_status(&self) -> Result<(), Error> {
         let work = Work { kind: CRD_STATUS, key: EVERY_CLUSTER.to_owned() };
         Ok(self.store().commit(Changeset::new().due(work, self.now())).await?)
+    }
+
+    /// Has all clusters looked at soon, along with other changes.
+    pub(super) async fn look_soon(&self, mut changes: Changeset) -> Result<Changeset, Error> {
+        let at = self.now() + SOON;
+        for cluster in self.every_cluster().await? {
+            changes = changes.due(Work { kind: CRD_STATUS, key: cluster.id.to_string() }, at);
+        }
+        Ok(changes)
     }
 }
