@@ -365,6 +365,7 @@ pub struct VersionsReply {
 
 /// A version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = OperatorVersion)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionReply {
     /// It.
