@@ -24,9 +24,17 @@ pub(crate) enum Failure {
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done, 1 refused or failed, 2 bad input, 3 not logged in or not allowed, \
 4 no such thing, 5 the server does not answer.";
 
+/// Something that a command looked for and that is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Missing(pub(crate) String);
+
 impl Failure {
     /// Of an error.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
+        if error.is::<Missing>() {
+            return Self::NotFound;
+        }
         match error.downcast_ref::<ClientError>() {
             Some(ClientError::Refused { status, .. }) => match status {
                 400 | 413 | 415 | 422 => Self::Input,

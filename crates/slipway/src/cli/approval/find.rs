@@ -6,6 +6,7 @@ use slipway_contract::approvals::{Approval, ApprovalStatusFilter, ApprovalsQuery
 use uuid::Uuid;
 
 use super::words::{short, what};
+use crate::cli::failure::Missing;
 
 /// The one that is meant; an error that names those it could be.
 pub(super) async fn find(client: &Client, id: &str, among: ApprovalStatusFilter) -> anyhow::Result<Approval> {
@@ -23,9 +24,14 @@ pub(super) async fn find(client: &Client, id: &str, among: ApprovalStatusFilter)
     match fitting.len() {
         1 => Ok(fitting.remove(0)),
         0 if among == ApprovalStatusFilter::Pending => {
-            bail!("no approval that waits begins with {id}\n  see what waits: slipway approval list")
+            let text =
+                format!("no approval that waits begins with {id}\n  see what waits: slipway approval list");
+            Err(Missing(text).into())
         }
-        0 => bail!("no approval begins with {id}\n  see all: slipway approval list --status all"),
+        0 => {
+            let text = format!("no approval begins with {id}\n  see all: slipway approval list --status all");
+            Err(Missing(text).into())
+        }
         _ => {
             let lines = fitting.iter().map(|approval| format!("\n  {}  {}", short(approval), what(approval)));
             bail!(

@@ -30,10 +30,18 @@ pub(crate) struct OwnCluster {
 impl KubeconfigArgs {
     pub(crate) fn read(&self) -> anyhow::Result<Kubeconfig> {
         match &self.kubeconfig {
-            Some(path) => Kubeconfig::read_from(path).with_context(|| reading(path)),
-            None => Kubeconfig::read().context("reading your kubeconfig; name one with --kubeconfig"),
+            Some(path) => Kubeconfig::read_from(path).map_err(innermost).with_context(|| reading(path)),
+            None => Kubeconfig::read()
+                .map_err(innermost)
+                .context("reading your kubeconfig; name one with --kubeconfig"),
         }
     }
+}
+
+/// The cause itself: those around it say the same at greater length.
+fn innermost(error: kube::config::KubeconfigError) -> anyhow::Error {
+    let error = anyhow::Error::from(error);
+    anyhow::anyhow!("{}", error.root_cause())
 }
 
 fn reading(path: &Path) -> String {
