@@ -80,12 +80,20 @@ impl Manager {
             member.load(&image).await?;
             self.helm(&kubeconfig(&member.name), &archive).await?;
         }
-        until("the operator to be healthy everywhere", PATIENCE, async || {
+        let healthy = until("the operator to be healthy everywhere", PATIENCE, async || {
+            // The server lets nobody ask all the time.
+            tokio::time::sleep(Duration::from_secs(2)).await;
             let seen = self.output(&["operator", "health", OPERATOR, "-o", "json"], None).await.ok()?;
             let seen: serde_json::Value = serde_json::from_str(&seen).ok()?;
             (seen["healthyClusters"] == fleet.len()).then_some(())
         })
-        .await?;
+        .await;
+        if let Err(error) = healthy {
+            self.run(&["operator", "show", OPERATOR], None).await?;
+            self.run(&["operator", "health", OPERATOR], None).await?;
+            println!("{}", self.server.log());
+            return Err(error);
+        }
         for command in [
             &["operator", "show", OPERATOR][..],
             &["operator", "health", OPERATOR],

@@ -57,7 +57,7 @@ impl Manager {
         };
         let place = Place { cluster: cluster.id, operator: operator.id };
         let record = self.health_record(place).await?;
-        let (seen, _) = self.look(&target, &record.memory, Occasion::Asked).await;
+        let (seen, _) = self.look(&target, &record, Occasion::Asked).await;
         // A baseline of what was not seen would excuse everything that it hides.
         if let Some(why) = unseen(&seen) {
             let text = format!("no baseline can be taken of {} on {}: {why}", operator.name, cluster.name);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use slipway_domain::cluster::Cluster;
 use slipway_domain::health::{Alert, Look, Memory, Observation, OperatorHealth, judge};
-use slipway_domain::operator::{Installation, InstallationState, Operator};
+use slipway_domain::operator::{Installation, InstallationState, Manager as ManagedBy, Operator};
 
 use super::rules;
 use crate::error::Error;
@@ -47,9 +47,14 @@ impl Manager {
         operator: &Operator,
     ) -> Result<Option<Target>, Error> {
         let installations = self.store().installations(Some(cluster.id), Some(operator.id)).await?;
+        let installations: Vec<_> = installations.into_iter().filter(is_there).collect();
+        let mut rules = rules::of(&operator.effective_profile());
+        // What was not handed over is looked at, and nothing is made there.
+        if !installations.iter().any(|installation| installation.seen.managed_by == ManagedBy::Slipway) {
+            rules.smoke = None;
+        }
         let releases: Vec<ReleaseAt> = installations
             .into_iter()
-            .filter(is_there)
             .map(|installation| ReleaseAt {
                 namespace: installation.seen.namespace,
                 name: installation.seen.release,
@@ -61,7 +66,7 @@ impl Manager {
             operator_name: operator.name.to_string(),
             releases,
             crds: operator.crd_names.clone(),
-            rules: rules::of(&operator.effective_profile()),
+            rules,
         }))
     }
 
@@ -72,7 +77,7 @@ impl Manager {
         record: &HealthRecord,
         occasion: Occasion,
     ) -> Result<Checked, Error> {
-        let (seen, took) = self.look(target, &record.memory, occasion).await;
+        let (seen, took) = self.look(target, record, occasion).await;
         let limits = &target.rules.limits;
         let mut memory = match &seen.workloads {
             Look::Seen(workloads) => record.memory.after(workloads, seen.at, limits),
@@ -100,7 +105,7 @@ impl Manager {
     pub(super) async fn look(
         &self,
         target: &Target,
-        memory: &Memory,
+        record: &HealthRecord,
         occasion: Occasion,
     ) -> (Observation, Duration) {
         let at = self.now();
@@ -108,7 +113,10 @@ impl Manager {
             at,
             freshness: Freshness::Now,
             within: WITHIN,
-            smoke: occasion == Occasion::Regular && smoke_is_due(target, memory, at),
+            // A first look is not kept waiting by it.
+            smoke: occasion == Occasion::Regular
+                && record.health.is_some()
+                && smoke_is_due(target, &record.memory, at),
         };
         let seen = self.parts.probes.look(target, manner).await;
         (seen, Duration::try_from(self.now().duration_since(at)).unwrap_or_default())
