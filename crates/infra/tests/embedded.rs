@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use slipway_infra::postgres::embedded::{Embedded, EmbeddedError, EmbeddedOptions};

@@ -78,8 +78,14 @@ impl<S: Subscriber, F: Filter<S>> Filter<S> for KeepingContext<F> {
         carries_context(metadata) || self.0.enabled(metadata, context)
     }
 
+    /// Never "always": a library that only asks whether something would be logged leaves its answer behind in
+    /// the thread, and the next line for which nobody has to ask again would be lost by it.
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if carries_context(metadata) { Interest::always() } else { self.0.callsite_enabled(metadata) }
+        if carries_context(metadata) {
+            return Interest::sometimes();
+        }
+        let interest = self.0.callsite_enabled(metadata);
+        if interest.is_always() { Interest::sometimes() } else { interest }
     }
 
     fn event_enabled(&self, event: &tracing::Event<'_>, context: &Context<'_, S>) -> bool {

@@ -38,6 +38,8 @@ fn program() {
             std::process::exit(3);
         }
     };
+    // As sqlx does, to save itself the work where nobody reads.
+    let _ = tracing::enabled!(target: "elsewhere", tracing::Level::DEBUG);
     let span =
         tracing::info_span!("reconcile", object = "shop/web", generation = 3, later = tracing::field::Empty);
     span.in_scope(|| {
@@ -49,6 +51,7 @@ fn program() {
         tracing::error!(target: "kube_client::client::builder", "failed with status 503");
     });
     drop(span);
+    let _ = tracing::enabled!(target: "elsewhere", tracing::Level::DEBUG);
     tracing::info!("outside");
     guard.set_filter("debug").unwrap();
     tracing::debug!("details after all");
@@ -113,6 +116,13 @@ fn a_quiet_level_keeps_the_context_of_what_it_shows() {
 fn kubes_errors_are_shown_to_those_who_debug() {
     let output = run(&[("TEST_FILTER", "info,kube_client=debug")]);
     assert!(lines(&output).iter().any(|line| line["message"] == "failed with status 503"));
+}
+
+#[test]
+fn whoever_only_asks_takes_no_line_away() {
+    let lines = lines(&run(&[("TEST_FILTER", "info,somewhere=debug")]));
+    assert_eq!(lines[0]["object"], "shop/web", "nor what a line belongs to");
+    assert_eq!(lines[1]["message"], "outside");
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::fs;
 
+use serde_json::Value;
+use slipway_testkit::Fleet;
 use slipway_testkit::charts::ChartRepository;
-use slipway_testkit::{Fleet, until};
 
 use crate::fleet::{greeter, install, kubeconfig};
 use crate::person::Person;
-use crate::program::{LONG, Served, folder};
+use crate::program::{Served, folder};
 
 /// The cells of a row that begins with this word.
 fn row<'a>(table: &'a str, first: &str) -> Vec<&'a str> {
@@ -28,7 +29,7 @@ async fn a_bare_machine_becomes_a_manager_of_three_clusters() {
 
     let person = Person::new();
     let nobody = person.fails(3, &["cluster", "list", "--server", &served.url]).await;
-    assert!(nobody.contains("log in: slipway login"), "{nobody}");
+    assert!(nobody.contains("log in first: slipway login"), "{nobody}");
     let typed = format!("{}\nmy own long password\n", served.first_password());
     let login = ["login", "--server", &served.url, "--username", "admin", "--password-stdin"];
     let said = person.typing(&typed, &login).await;
@@ -69,18 +70,10 @@ async fn a_bare_machine_becomes_a_manager_of_three_clusters() {
     assert!(row(&person.runs(&["operator", "list"]).await, "greeter").contains(&"1.1.0"));
 
     // What is installed is found, and looked at.
-    until("the installation to be found", LONG, async || {
-        let show = person.json(&["operator", "show", "greeter"]).await;
-        (show["deployedClusters"][0]["clusterName"] == "prod-eu").then_some(())
-    })
-    .await
-    .unwrap();
-    until("the operator to be looked at", LONG, async || {
-        let health = person.json(&["operator", "health", "greeter"]).await;
-        (health["overallHealth"] == "Healthy").then_some(())
-    })
-    .await
-    .unwrap();
+    let found = |show: &Value| show["deployedClusters"][0]["clusterName"] == "prod-eu";
+    person.json_until(&["operator", "show", "greeter"], found).await;
+    let healthy = |health: &Value| health["overallHealth"] == "Healthy";
+    person.json_until(&["operator", "health", "greeter"], healthy).await;
     for command in [
         ["operator", "show", "greeter"].as_slice(),
         &["operator", "health", "greeter"],
@@ -92,12 +85,9 @@ async fn a_bare_machine_becomes_a_manager_of_three_clusters() {
         let printed = person.runs(command).await;
         assert!(printed.contains("greet"), "{}: {printed}", command.join(" "));
     }
-    let status = until("the definitions of clusters to be seen", LONG, async || {
-        let status = person.runs(&["crd", "status", "greetings.example.com"]).await;
-        status.contains("prod-eu").then_some(status)
-    })
-    .await
-    .unwrap();
+    let seen = |status: &Value| status.to_string().contains("prod-eu");
+    person.json_until(&["crd", "status", "greetings.example.com"], seen).await;
+    let status = person.runs(&["crd", "status", "greetings.example.com"]).await;
     assert!(status.contains("prod-eu"), "{status}");
 
     let audit = person.runs(&["audit", "list", "--limit", "100"]).await;

@@ -58,7 +58,7 @@ async fn half_a_minute_without_the_database_is_told_and_then_over() {
     let arguments =
         [format!("--config={}", config.display()), format!("--database-url={}", database.url())];
     let served = Served::start(folder.path(), &[&arguments[0], &arguments[1]]).await;
-    let admin = Person::first_admin(&served, "the admin chose this").await;
+    let admin = Person::first_admin(&served, "nobody will guess this").await;
     let own = plane.kubeconfig_file().display().to_string();
     admin.runs(&["cluster", "add", "dev", "--kubeconfig", &own]).await;
 

@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use serde_json::Value;
+use slipway_testkit::until;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use crate::program::{Served, slipway};
+use crate::program::{LONG, Served, slipway};
 
 /// Whoever works with a server from a terminal, with a home of their own.
 pub(crate) struct Person {
@@ -51,6 +53,18 @@ impl Person {
         let mut arguments = arguments.to_vec();
         arguments.extend(["-o", "json"]);
         serde_json::from_str(&self.runs(&arguments).await).unwrap()
+    }
+
+    /// The same once it fits; somebody who looks every other second is within the limits.
+    pub(crate) async fn json_until(&self, arguments: &[&str], fits: impl Fn(&Value) -> bool) -> Value {
+        let what = format!("the right answer to slipway {}", arguments.join(" "));
+        until(&what, LONG, async || {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let answer = self.json(arguments).await;
+            fits(&answer).then_some(answer)
+        })
+        .await
+        .unwrap()
     }
 
     /// Runs a command that fails with this exit code, and gives what it said.
@@ -102,5 +116,13 @@ impl Person {
         seen.push_str(&format!("$ slipway {}\n{out}{said}", arguments.join(" ")));
         drop(seen);
         output
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- the terminal\n{}", self.terminal());
+        }
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn health(health: &ClusterHealth, now: Timestamp) -> String {
     }
     let changes = health.history.iter().filter(|sample| sample.changed).map(|sample| {
         vec![
-            sample.at.to_string().into(),
+            sample.at.strftime("%Y-%m-%d %H:%M:%SZ").to_string().into(),
             Cell::health(sample.health_status.to_string()),
             sample.reason.clone().unwrap_or_default().into(),
         ]
@@ -150,7 +150,7 @@ pub(super) fn imported(imported: &[Imported]) -> String {
         let detail = one.error.clone().or_else(|| one.kubernetes_version.clone()).unwrap_or_default();
         vec![(&one.context).into(), (&one.cluster).into(), outcome, detail.into()]
     });
-    table(&["CONTEXT", "CLUSTER", "", ""], rows, "no contexts")
+    table(&["CONTEXT", "CLUSTER", "OUTCOME", "VERSION"], rows, "no contexts")
 }
 
 #[cfg(test)]
@@ -257,7 +257,7 @@ mod tests {
         checked     40 seconds ago
 
         CHANGED               HEALTH
-        2026-01-02T01:00:00Z  Healthy
+        2026-01-02 01:00:00Z  Healthy
         ");
     }
 
@@ -271,9 +271,9 @@ mod tests {
         };
         let all = [one("dev", Some("v1.34.1"), None), one("old", None, Some("could not make the Namespace"))];
         insta::assert_snapshot!(imported(&all), @r"
-        CONTEXT  CLUSTER
-        dev      dev      added   v1.34.1
-        old      old      failed  could not make the Namespace
+        CONTEXT  CLUSTER  OUTCOME  VERSION
+        dev      dev      added    v1.34.1
+        old      old      failed   could not make the Namespace
         ");
     }
 }
