@@ -10,10 +10,9 @@
 #![allow(dead_code, missing_docs, reason = "each test file uses the part it needs")]
 #![allow(unreachable_pub, reason = "it is a module of each test file")]
 
-#[path = "../../infra/tests/support/mod.rs"]
+#[path = "../../../infra/tests/support/mod.rs"]
 pub mod support;
 
-#[path = "served/parts.rs"]
 mod parts;
 
 use std::net::SocketAddr;
