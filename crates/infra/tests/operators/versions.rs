@@ -111,6 +111,47 @@ async fn work_for_an_operator_that_is_gone_ends() {
 }
 
 #[tokio::test]
+async fn every_version_that_somebody_could_go_to_is_looked_into() {
+    let stored = database().await;
+    let server = Server::new(&stored.store);
+    let repository = ChartRepository::start().await.unwrap();
+    for minor in 0..14 {
+        repository.add(&greeter(&format!("1.{minor}.0")));
+    }
+    repository.add(&greeter("1.14.0-rc.1"));
+    repository.add(&greeter("1.13.0-rc.1"));
+    let asked = Asked { current_version: Some("1.2.0".to_owned()), ..asked(&repository.url()) };
+    let operator = server.register(asked).await.unwrap();
+    let worker = VersionsWorker(server.manager.clone());
+    let mut passes = 0;
+    loop {
+        let Next::After(after) = server.work(&worker, operator.id.to_string()).await.unwrap() else {
+            panic!("it comes again");
+        };
+        passes += 1;
+        let looked_into = async |version: &str| -> bool {
+            let known = server.store.operator_versions(operator.id).await.unwrap();
+            let known = known.into_iter().find(|known| known.offered.version.as_str() == version);
+            known.unwrap().crds_recorded_at.is_some()
+        };
+        for version in ["1.2.0", "1.13.0", "1.14.0-rc.1"] {
+            assert!(looked_into(version).await, "{version} matters most");
+        }
+        if after > Duration::from_mins(5) {
+            for minor in 2..14 {
+                assert!(looked_into(&format!("1.{minor}.0")).await, "1.{minor}.0");
+            }
+            assert!(!looked_into("1.1.0").await, "nobody goes there");
+            assert!(!looked_into("1.13.0-rc.1").await, "its release is there");
+            break;
+        }
+    }
+    assert_eq!(passes, 3, "a few at a time");
+    let crds = server.store.operator_crds(&operator.name).await.unwrap();
+    assert_eq!(crds.whole.len(), 13);
+}
+
+#[tokio::test]
 async fn values_that_bring_other_definitions_have_them_recorded() {
     let stored = database().await;
     let server = Server::new(&stored.store);

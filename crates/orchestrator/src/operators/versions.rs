@@ -31,8 +31,12 @@ pub struct Offered {
     pub versions: Vec<VersionRow>,
 }
 
-/// How many new versions at once are looked into; a repository that is read for the first time has hundreds.
+/// How many versions at once are looked into; a repository that is read for the first time has hundreds.
 const MOST_LOOKED_INTO: usize = 5;
+/// How many of the newest released versions are looked into, whether or not anybody uses the operator.
+const NEWEST: usize = 10;
+/// How many versions of an operator are looked into in all, however old what is in use.
+const MOST_EVER: usize = 100;
 
 impl Manager {
     /// The versions of an operator, as its repository offered them when it was last read.
@@ -108,30 +112,17 @@ impl Manager {
         Ok(())
     }
 
-    /// Looks into the versions that matter and have not been looked into: archives are kept, definitions
-    /// recorded. What fails is tried again the next time.
-    pub(super) async fn look_into_versions(&self, actor: &Actor, operator: &Operator) -> Result<(), Error> {
+    /// Looks into versions that have not been looked into: archives are kept, definitions recorded. What
+    /// fails is tried again the next time. Whether there is more to do.
+    pub(super) async fn look_into_versions(&self, actor: &Actor, operator: &Operator) -> Result<bool, Error> {
         let known = self.store().operator_versions(operator.id).await?;
         let installed = self.store().installations(None, Some(operator.id)).await?;
-        let mut wanted: Vec<Version> = Vec::new();
-        wanted.extend(operator.current_version.clone());
-        wanted.extend(operator.latest_version.clone());
-        wanted.extend(
-            known
-                .iter()
-                .find(|known| known.withdrawn_at.is_none())
-                .map(|known| known.offered.version.clone()),
-        );
-        wanted.extend(installed.iter().filter_map(|installation| installation.seen.version.parse().ok()));
-        wanted.sort();
-        wanted.dedup();
-        let waiting = wanted.into_iter().filter(|version| {
-            known.iter().any(|known| known.offered.version == *version && known.crds_recorded_at.is_none())
-        });
+        let installed: Vec<Version> =
+            installed.iter().filter_map(|installation| installation.seen.version.parse().ok()).collect();
+        let waiting = to_look_into(operator, &known, &installed);
         let mut failed = None;
-        // The oldest first, so that the history of definitions is told in order.
-        for version in waiting.take(MOST_LOOKED_INTO) {
-            if let Err(error) = self.look_into(actor, operator, &version).await {
+        for version in waiting.iter().take(MOST_LOOKED_INTO) {
+            if let Err(error) = self.look_into(actor, operator, version).await {
                 tracing::warn!(
                     operatorName = %operator.name, version = %version, error = &error as &dyn std::error::Error,
                     "a version could not be looked into"
@@ -139,7 +130,7 @@ impl Manager {
                 failed = Some(error);
             }
         }
-        failed.map_or(Ok(()), Err)
+        failed.map_or(Ok(waiting.len() > MOST_LOOKED_INTO), Err)
     }
 
     async fn look_into(&self, actor: &Actor, operator: &Operator, version: &Version) -> Result<(), Error> {
@@ -164,6 +155,33 @@ impl Manager {
         self.store().commit(changes).await?;
         Ok(())
     }
+}
+
+/// The versions that wait to be looked into, what matters most first: what is in use, the newest of all and
+/// the newest release, the oldest of them first; then every release that somebody could go to, the newest
+/// first.
+fn to_look_into(operator: &Operator, known: &[KnownVersion], installed: &[Version]) -> Vec<Version> {
+    let offered = || known.iter().filter(|known| known.withdrawn_at.is_none());
+    let in_use: Vec<&Version> = operator.current_version.iter().chain(installed).collect();
+    let newest = offered().next().map(|known| &known.offered.version);
+    let mut wanted: Vec<&Version> = in_use.clone();
+    wanted.extend(operator.latest_version.iter().chain(newest));
+    wanted.sort();
+    let oldest = in_use.into_iter().min();
+    let released = offered().map(|known| &known.offered.version).filter(|version| !version.is_prerelease());
+    let further = released
+        .enumerate()
+        .filter(|(place, version)| *place < NEWEST || oldest.is_some_and(|oldest| *version > oldest));
+    wanted.extend(further.map(|(_, version)| version).take(MOST_EVER));
+    let mut waiting: Vec<Version> = Vec::new();
+    for version in wanted {
+        let found = known.iter().find(|known| known.offered.version == *version);
+        let is_due = found.is_some_and(|known| known.crds_recorded_at.is_none());
+        if is_due && !waiting.contains(version) {
+            waiting.push(version.clone());
+        }
+    }
+    waiting
 }
 
 /// Those that were not known; none where nothing was known, since then all are.

@@ -21,6 +21,8 @@ pub const INSTALLATIONS: &str = "installations";
 
 /// How often an operator's repository is read.
 pub const REFRESH_EVERY: Duration = Duration::from_mins(15);
+/// How soon further versions are looked into, where there are many.
+const GO_ON_AFTER: Duration = Duration::from_secs(30);
 /// How often a cluster is looked at.
 pub const DISCOVER_EVERY: Duration = Duration::from_mins(1);
 
@@ -66,12 +68,11 @@ impl Worker for VersionsWorker {
         }
         let Some(operator) = manager.store().operator(id).await? else { return Ok(Next::Ended) };
         let actor = Actor::system("operator-versions");
-        if let Err(error) = manager.look_into_versions(&actor, &operator).await
-            && matches!(error.code, Code::Unavailable | Code::InternalError)
-        {
-            return Err(error);
+        match manager.look_into_versions(&actor, &operator).await {
+            Ok(true) => Ok(Next::After(GO_ON_AFTER)),
+            Err(error) if matches!(error.code, Code::Unavailable | Code::InternalError) => Err(error),
+            Ok(false) | Err(_) => Ok(next),
         }
-        Ok(next)
     }
 }
 

@@ -70,14 +70,20 @@ fn run(connection: &Connection, named: &Named, dry_run: bool) -> anyhow::Result<
 fn people(reply: &ApplyReply) -> String {
     let mut text = String::new();
     for result in reply.results.iter().filter(|one| one.outcome != ApplyOutcome::Unchanged) {
-        let word = if result.outcome == ApplyOutcome::Created { "created" } else { "changed" };
+        let word = match (result.outcome, reply.dry_run) {
+            (ApplyOutcome::Created, true) => "create",
+            (ApplyOutcome::Created, false) => "created",
+            (_, true) => "change",
+            (_, false) => "changed",
+        };
         text.push_str(&format!("{word}  {} {}\n", result.kind, result.name));
         text.push_str(&differences(result));
     }
     let count = |outcome| reply.results.iter().filter(|one| one.outcome == outcome).count();
+    let (create, change) = if reply.dry_run { ("to create", "to change") } else { ("created", "changed") };
     let counts = [
-        (count(ApplyOutcome::Created), "created"),
-        (count(ApplyOutcome::Changed), "changed"),
+        (count(ApplyOutcome::Created), create),
+        (count(ApplyOutcome::Changed), change),
         (count(ApplyOutcome::Unchanged), "unchanged"),
     ];
     let counts: Vec<String> = counts
@@ -153,12 +159,12 @@ mod tests {
             ],
         };
         insta::assert_snapshot!(people(&reply), @r#"
-        created  Window freeze
+        create  Window freeze
           mode  "Freeze"
-        changed  Window nights
+        change  Window nights
           weekly[0].to  "04:00" → "05:00"
           reason        "sleep" → nothing
-        1 created, 1 changed, 1 unchanged (nothing was written)
+        1 to create, 1 to change, 1 unchanged (nothing was written)
         "#);
     }
 
