@@ -38,7 +38,7 @@ pub(crate) async fn demo(once: bool) -> anyhow::Result<()> {
     check(&fleet, probe.as_ref()).await?;
     println!("\n{} clusters ready and checked in {:.0} s.", fleet.len(), started.elapsed().as_secs_f64());
     let manager = Manager::start(&fleet, |name| directory.file(name)).await?;
-    manager.show(&fleet, |name| directory.file(name)).await?;
+    manager.show(&fleet).await?;
     println!("\nAll of it in {:.0} s.", started.elapsed().as_secs_f64());
 
     if once {

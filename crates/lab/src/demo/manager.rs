@@ -34,6 +34,13 @@ impl Manager {
         repository.add(&chart("0.1.0")?);
         repository.add(&chart("0.2.0")?);
         let files = scratch("demo")?;
+        let image = Image::from_binary(&format!("slipway.dev/{OPERATOR}:0.1.0"), program(OPERATOR)?)?;
+        let archive = chart("0.1.0")?.write_to(files.path())?;
+        println!("\n$ helm install {OPERATOR} {OPERATOR}-0.1.0.tgz    # on each cluster, as before Slipway");
+        for member in fleet {
+            member.load(&image).await?;
+            helm(&files, &kubeconfig(&member.name), &archive).await?;
+        }
         let port = free_port();
         let url = format!("http://127.0.0.1:{port}");
         let listen = format!("127.0.0.1:{port}");
@@ -67,19 +74,8 @@ impl Manager {
         Ok(manager)
     }
 
-    /// Installs the operator by helm, as people had it before, and shows what the server sees of it.
-    pub(crate) async fn show(
-        &self,
-        fleet: &[Member],
-        kubeconfig: impl Fn(&str) -> PathBuf,
-    ) -> anyhow::Result<()> {
-        let image = Image::from_binary(&format!("slipway.dev/{OPERATOR}:0.1.0"), program(OPERATOR)?)?;
-        let archive = chart("0.1.0")?.write_to(self.files.path())?;
-        println!("\n$ helm install {OPERATOR} {OPERATOR}-0.1.0.tgz    # on each cluster, as before Slipway");
-        for member in fleet {
-            member.load(&image).await?;
-            self.helm(&kubeconfig(&member.name), &archive).await?;
-        }
+    /// Shows what the server sees of the operator.
+    pub(crate) async fn show(&self, fleet: &[Member]) -> anyhow::Result<()> {
         let healthy = until("the operator to be healthy everywhere", PATIENCE, async || {
             // The server lets nobody ask all the time.
             tokio::time::sleep(Duration::from_secs(2)).await;
@@ -165,25 +161,6 @@ impl Manager {
         }
         Ok(said)
     }
-
-    async fn helm(&self, kubeconfig: &Path, archive: &Path) -> anyhow::Result<()> {
-        let mut helm = Part::builder("helm", Program::Helm4.find()?)
-            .args([
-                "install",
-                OPERATOR,
-                "--namespace",
-                OPERATOR,
-                "--create-namespace",
-                "--set",
-                "replicaCount=1",
-            ])
-            .args([archive])
-            .env("KUBECONFIG", kubeconfig);
-        for variable in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
-            helm = helm.env(variable, self.files.path());
-        }
-        helm.run().await.map(|_| ())
-    }
 }
 
 /// The chart of the Application operator, as one of several versions.
@@ -218,4 +195,16 @@ fn chart(version: &str) -> anyhow::Result<Chart> {
 fn program(name: &str) -> anyhow::Result<PathBuf> {
     let this = std::env::current_exe().context("finding this program's own file")?;
     Ok(this.with_file_name(name))
+}
+
+/// Installs the operator, as people had it before.
+async fn helm(files: &Scratch, kubeconfig: &Path, archive: &Path) -> anyhow::Result<()> {
+    let mut helm = Part::builder("helm", Program::Helm4.find()?)
+        .args(["install", OPERATOR, "--namespace", OPERATOR, "--create-namespace", "--set", "replicaCount=1"])
+        .args([archive])
+        .env("KUBECONFIG", kubeconfig);
+    for variable in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
+        helm = helm.env(variable, files.path());
+    }
+    helm.run().await.map(|_| ())
 }
