@@ -1,7 +1,5 @@
 //! Who may do what: one table.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -193,8 +191,8 @@ impl Actor {
 
 macro_rules! words {
     ($type:ident: $($variant:ident),+) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(match self { $(Self::$variant => stringify!($variant)),+ })
             }
         }

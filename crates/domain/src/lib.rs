@@ -17,6 +17,7 @@ pub mod name;
 pub mod operator;
 pub mod problem;
 pub mod profile;
+pub mod rollout;
 pub mod settings;
 pub mod user;
 pub mod version;

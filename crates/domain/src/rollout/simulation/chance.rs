@@ -1,0 +1,28 @@
+//! Numbers that look random, and are the same for the same seed.
+
+/// SplitMix64.
+pub(in crate::rollout) struct Chance(u64);
+
+impl Chance {
+    pub(in crate::rollout) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5117_5a1d)
+    }
+
+    pub(in crate::rollout) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 to so much, both included.
+    pub(in crate::rollout) fn up_to(&mut self, most: u64) -> u64 {
+        self.next() % (most + 1)
+    }
+
+    /// Whether something happens that happens so often in a thousand times.
+    pub(in crate::rollout) fn per_mille(&mut self, often: u64) -> bool {
+        often > 0 && self.up_to(999) < often
+    }
+}

@@ -1,0 +1,178 @@
+//! Fleets, faults and people, by seed.
+
+use jiff::SignedDuration;
+
+use super::super::{
+    Amount, BlueGreen, Canary, Command, Direct, Phase, Rolling, Settings, Status, Strategy, Target,
+};
+use super::{Chance, Faults, World, start};
+use crate::access::Environment;
+
+pub(in crate::rollout) fn targets(count: usize, chance: &mut Chance) -> Vec<Target> {
+    let environment = |number| match number % 3 {
+        0 => Environment::Development,
+        1 => Environment::Staging,
+        _ => Environment::Production,
+    };
+    let target = |index| Target {
+        cluster: format!("c{index:04}").parse().unwrap(),
+        environment: environment(chance.next()),
+        labels: crate::cluster::Labels::default(),
+    };
+    (0..count).map(target).collect()
+}
+
+fn strategy(number: u64) -> Strategy {
+    match number % 4 {
+        0 => Strategy::Direct(Direct::default()),
+        1 => Strategy::Canary(Canary::default()),
+        2 => Strategy::Rolling(Rolling { stop_on_failure: number % 8 < 4, ..Rolling::default() }),
+        _ => Strategy::BlueGreen(BlueGreen::between("blue".parse().unwrap(), "green".parse().unwrap())),
+    }
+}
+
+/// Everything that may pass goes wrong.
+const TRANSIENT: Faults = Faults {
+    lost_before: 100,
+    lost_after: 100,
+    repeated: 100,
+    silent: 100,
+    hiccups: 30,
+    flaps: 10,
+    slow: 50,
+    skew: 2,
+};
+
+fn fleet(seed: u64, most: u64) -> World {
+    let mut chance = Chance::new(seed);
+    let count = usize::try_from(1 + chance.up_to(most - 1)).unwrap();
+    let mut settings = Settings::with(strategy(seed));
+    if chance.per_mille(300) {
+        settings.max_unavailable = Some(Amount::Count(u32::try_from(1 + chance.up_to(5)).unwrap()));
+    }
+    let targets = targets(count, &mut chance);
+    World::new(seed, settings, targets)
+}
+
+/// Outages that are over before anybody loses patience.
+fn outages(world: &mut World, chance: &mut Chance, often: u64) {
+    for sim in world.fleet.values_mut() {
+        if chance.per_mille(often) {
+            let from = start() + SignedDuration::from_secs(i64::try_from(chance.up_to(7200)).unwrap());
+            let span = SignedDuration::from_secs(i64::try_from(10 + chance.up_to(300)).unwrap());
+            sim.away.push((from, from + span));
+        }
+    }
+}
+
+const DAYS: SignedDuration = SignedDuration::from_hours(24 * 6);
+
+#[test]
+fn with_faults_that_pass_every_rollout_completes() {
+    for seed in 0..48 {
+        let mut chance = Chance::new(seed + 1_000_000);
+        let mut world = fleet(seed, 24);
+        world.faults = TRANSIENT;
+        outages(&mut world, &mut chance, 200);
+        let status = world.run(DAYS);
+        assert_eq!(status, Status::Completed, "seed {seed}: {:?}", world.state.reason);
+        assert!(world.is_over(), "seed {seed}: {:?}", world.state.phase);
+        assert_eq!(world.on_target().len(), world.fleet.len());
+    }
+}
+
+#[test]
+fn a_bad_version_is_taken_back_everywhere_whatever_passes_meanwhile() {
+    for seed in 0..48 {
+        let mut chance = Chance::new(seed + 2_000_000);
+        let mut world = fleet(seed, 24);
+        world.faults = TRANSIENT;
+        outages(&mut world, &mut chance, 100);
+        for sim in world.fleet.values_mut() {
+            sim.bad = true;
+        }
+        let status = world.run(DAYS);
+        let goes_on = world.state.spec.settings.strategy.goes_on_after_failure();
+        let expected = if goes_on { Status::Failed } else { Status::RolledBack };
+        assert_eq!(status, expected, "seed {seed}: {:?}", world.state.reason);
+        assert!(world.on_target().is_empty(), "seed {seed}: {:?}", world.on_target());
+    }
+}
+
+#[test]
+fn the_outcome_is_the_same_when_the_server_is_lost_around_every_act() {
+    for seed in 0..24 {
+        for bad in [false, true] {
+            let ends: Vec<(Status, Vec<String>)> = [(0, 0), (1000, 0), (0, 1000), (1000, 1000)]
+                .into_iter()
+                .map(|(lost_before, lost_after)| {
+                    let mut world = fleet(seed, 10);
+                    world.faults = Faults { lost_before, lost_after, repeated: 500, ..Faults::default() };
+                    if bad {
+                        let last = world.fleet.values_mut().next_back().unwrap();
+                        last.bad = true;
+                    }
+                    let status = world.run(DAYS);
+                    (status, world.on_target().into_iter().map(str::to_owned).collect())
+                })
+                .collect();
+            assert!(ends.windows(2).all(|pair| pair[0] == pair[1]), "seed {seed}: {ends:?}");
+        }
+    }
+}
+
+#[test]
+fn people_may_do_anything_at_any_time() {
+    for seed in 0..120 {
+        let mut chance = Chance::new(seed + 3_000_000);
+        let mut world = fleet(seed, 12);
+        world.faults = Faults { skew: 0, ..TRANSIENT };
+        outages(&mut world, &mut chance, 150);
+        let names: Vec<_> = world.fleet.keys().cloned().collect();
+        for sim in world.fleet.values_mut() {
+            sim.bad = chance.per_mille(100);
+            sim.helm_fails = chance.per_mille(30);
+            sim.restore_fails = u32::try_from(chance.up_to(2)).unwrap();
+        }
+        world.state.spec.settings.auto_rollback_enabled = chance.per_mille(700);
+        for _ in 0..=chance.up_to(4) {
+            let reason = "somebody wanted it".to_owned();
+            let cluster = names[usize::try_from(chance.next() % names.len() as u64).unwrap()].clone();
+            let command = match chance.up_to(7) {
+                0 => Command::Pause { reason },
+                1 => Command::Cancel { reason },
+                2 => Command::Retry { clusters: None },
+                3 => Command::Skip { cluster },
+                4 => Command::Promote,
+                5 => Command::ExtendSoak { by: SignedDuration::from_mins(3) },
+                6 => Command::RollBack { reason, clusters: None, down_migrate: false },
+                _ => Command::RollBack {
+                    reason,
+                    clusters: Some([cluster].into_iter().collect()),
+                    down_migrate: false,
+                },
+            };
+            let after = SignedDuration::from_secs(i64::try_from(chance.up_to(5400)).unwrap());
+            world.command(after, command);
+            world.command(after + SignedDuration::from_mins(7), Command::Resume);
+        }
+        world.run(DAYS);
+        let held = world.state.paused.is_some();
+        assert!(world.is_over() || held, "seed {seed}: {:?}", world.state.phase);
+    }
+}
+
+#[test]
+fn a_thousand_clusters_get_the_version() {
+    let mut chance = Chance::new(7);
+    let targets = targets(1000, &mut chance);
+    let direct = Direct { parallel_clusters: 200, ..Direct::default() };
+    let mut settings = Settings::with(Strategy::Direct(direct));
+    settings.auto_rollback_window = SignedDuration::ZERO;
+    let mut world = World::new(7, settings, targets);
+    world.faults = TRANSIENT;
+    outages(&mut world, &mut chance, 20);
+    assert_eq!(world.run(DAYS), Status::Completed, "{:?}", world.state.reason);
+    assert_eq!(world.on_target().len(), 1000);
+    assert_eq!(world.state.phase, Phase::Over);
+}
