@@ -44,6 +44,9 @@ const SETTLE: SignedDuration = SignedDuration::from_secs(5);
 /// It is decided again after this long even where nothing is expected.
 const LATEST: SignedDuration = SignedDuration::from_mins(1);
 
+/// And after this long where only time has to pass.
+const CALM: SignedDuration = SignedDuration::from_hours(1);
+
 /// Decides.
 pub fn decide(state: State, facts: &Facts, now: Timestamp) -> Decision {
     // Servers' clocks differ; what was decided already is never undone by an earlier time.
@@ -63,7 +66,8 @@ pub fn decide(state: State, facts: &Facts, now: Timestamp) -> Decision {
     deciding.state.at = now;
     deciding.run();
     let over = deciding.state.phase == Phase::Over && deciding.state.open().is_empty();
-    let latest = after(now, LATEST);
+    let calm = matches!(deciding.state.phase, Phase::Aftercare { .. });
+    let latest = after(now, if calm { CALM } else { LATEST });
     let due = (!over).then(|| deciding.wake.map_or(latest, |wake| wake.min(latest)));
     Decision { state: deciding.state, actions: deciding.actions, news: deciding.news, due }
 }

@@ -39,7 +39,12 @@ impl Deciding<'_> {
         });
         if !there.is_empty() {
             self.tell("catchUp", None, format!("{} can be reached again", list(&there)));
-            self.add_waves("catch up", &there);
+            for name in &there {
+                self.stage(name, Stage::Waiting);
+            }
+            let index = self.state.waves.len();
+            self.add_waves(index, "catch up", &there);
+            self.go(Phase::Wave { index, part: Part::Opening }, Status::Deploying);
             return true;
         }
         if !self.which(|c| c.stage == Stage::Quarantined).is_empty() {
@@ -49,15 +54,14 @@ impl Deciding<'_> {
         true
     }
 
-    /// Adds waves for clusters that come later, like those that they missed, and goes to the first.
-    pub(super) fn add_waves(&mut self, title: &str, names: &[Name]) {
-        let index = self.state.waves.len();
+    /// Adds waves for clusters that come later, like those that they missed.
+    pub(super) fn add_waves(&mut self, at: usize, title: &str, names: &[Name]) {
         let kinds: &[WaveKind] =
             if self.is_blue_green() { &[WaveKind::Prepare, WaveKind::Switch] } else { &[WaveKind::Change] };
-        for kind in kinds {
+        for (offset, kind) in kinds.iter().enumerate() {
             let like = self.state.waves.iter().rev().find(|wave| wave.kind == *kind);
             let limit = names.iter().map(|name| self.state.at_once(name)).min().unwrap_or(1);
-            self.state.waves.push(Wave {
+            let wave = Wave {
                 title: title.to_owned(),
                 kind: *kind,
                 clusters: names.to_vec(),
@@ -65,12 +69,9 @@ impl Deciding<'_> {
                 batched: true,
                 soak: like.map(|wave| wave.soak).unwrap_or_default(),
                 rest: jiff::SignedDuration::ZERO,
-            });
+            };
+            self.state.waves.insert((at + offset).min(self.state.waves.len()), wave);
         }
-        for name in names {
-            self.stage(name, Stage::Waiting);
-        }
-        self.go(Phase::Wave { index, part: Part::Opening }, Status::Deploying);
     }
 
     fn complete(&mut self) {

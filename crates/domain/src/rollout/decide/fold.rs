@@ -122,7 +122,8 @@ impl Deciding<'_> {
             (StepKind::Crds, _) => cluster.enter(Stage::Release, now),
             (StepKind::Release, found) => {
                 cluster.revision = revision(found);
-                cluster.runs = if beside { Runs::Before } else { Runs::Target };
+                cluster.runs =
+                    if beside && cluster.runs != Runs::Target { Runs::Before } else { Runs::Target };
                 cluster.enter(Stage::Settling, now);
                 cluster.watch = Watch::default();
             }

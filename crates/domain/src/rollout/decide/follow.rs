@@ -176,9 +176,28 @@ impl Deciding<'_> {
                 cluster.accepted |=
                     !matches!(cluster.stage, Stage::Waiting | Stage::Done) || cluster.failed();
             }
-            self.add_waves("retry", &names);
+            self.resume_waves(&names);
         }
         self.tell("retried", None, format!("another turn for {}", list(&names)));
+    }
+
+    /// Goes on with the first wave that did not pass; before it come those whose wave did.
+    fn resume_waves(&mut self, names: &[Name]) {
+        let index = self.state.passed;
+        let ahead: BTreeSet<&Name> = self
+            .state
+            .waves
+            .iter()
+            .skip(index)
+            .filter(|wave| wave.kind != WaveKind::Switch)
+            .flat_map(|wave| &wave.clusters)
+            .collect();
+        let late: Vec<Name> = names.iter().filter(|name| !ahead.contains(name)).cloned().collect();
+        if !late.is_empty() {
+            self.add_waves(index, "retry", &late);
+        }
+        self.state.promoted.retain(|wave| *wave < index);
+        self.go(Phase::Wave { index, part: Part::Opening }, Status::Deploying);
     }
 
     /// Another turn from the start. Attempts go on counting, and what the cluster was before stays known.

@@ -27,7 +27,10 @@ fn strategy(number: u64) -> Strategy {
         0 => Strategy::Direct(Direct::default()),
         1 => Strategy::Canary(Canary::default()),
         2 => Strategy::Rolling(Rolling { stop_on_failure: number % 8 < 4, ..Rolling::default() }),
-        _ => Strategy::BlueGreen(BlueGreen::between("blue".parse().unwrap(), "green".parse().unwrap())),
+        _ => Strategy::BlueGreen(BlueGreen {
+            retention_period: SignedDuration::from_hours(1),
+            ..BlueGreen::between("blue".parse().unwrap(), "green".parse().unwrap())
+        }),
     }
 }
 
@@ -47,6 +50,7 @@ fn fleet(seed: u64, most: u64) -> World {
     let mut chance = Chance::new(seed);
     let count = usize::try_from(1 + chance.up_to(most - 1)).unwrap();
     let mut settings = Settings::with(strategy(seed));
+    settings.auto_rollback_window = SignedDuration::from_mins(10);
     if chance.per_mille(300) {
         settings.max_unavailable = Some(Amount::Count(u32::try_from(1 + chance.up_to(5)).unwrap()));
     }
