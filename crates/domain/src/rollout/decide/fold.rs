@@ -111,10 +111,7 @@ impl Deciding<'_> {
                 }
             }
             (StepKind::Snapshot, found) => {
-                // What a half-made change left behind is not what the cluster was before.
-                if let Found::Kept(before) = found
-                    && (cluster.before.is_none() || cluster.runs == Runs::Before)
-                {
+                if let Found::Kept(before) = found {
                     cluster.before = Some(before.clone());
                 }
                 cluster.enter(Stage::Crds, now);

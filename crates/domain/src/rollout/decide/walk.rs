@@ -37,14 +37,18 @@ impl Deciding<'_> {
 
     /// Begins as many clusters as may be changed at once.
     fn start_clusters(&mut self, wave: &Wave) {
-        let first = if wave.kind == WaveKind::Switch { Stage::Switch } else { Stage::Snapshot };
         let mut moving = self.moving();
         for batch in wave.batches() {
             for name in batch {
-                let ready = self.state.clusters.get(name).is_some_and(|c| is_open(c, wave.kind));
-                let busy = self.state.clusters.get(name).is_some_and(|c| c.step.is_some());
-                // A cluster that came back from quarantine has its own preflight.
-                if !ready || busy || moving >= wave.at_once || !self.is_open(name) {
+                let Some(cluster) = self.state.clusters.get(name) else { continue };
+                let first = match wave.kind {
+                    WaveKind::Switch => Stage::Switch,
+                    // A snapshot of a half-made change would take the place of the last known good.
+                    _ if cluster.touched.is_some() && cluster.before.is_some() => Stage::Crds,
+                    _ => Stage::Snapshot,
+                };
+                let ready = is_open(cluster, wave.kind) && cluster.step.is_none();
+                if !ready || moving >= wave.at_once || !self.is_open(name) {
                     continue;
                 }
                 self.stage(name, first);
