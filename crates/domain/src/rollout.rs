@@ -25,12 +25,14 @@
 
 mod action;
 mod amount;
+mod cluster;
 mod command;
 mod decide;
 mod facts;
 mod gate;
 mod hash;
 mod plan;
+mod progress;
 mod read;
 #[cfg(test)]
 mod simulation;
@@ -44,15 +46,15 @@ mod why;
 
 pub use action::{Action, Decision, News};
 pub use amount::{Amount, Percent, Share};
+pub use cluster::{ClusterState, FAILURES, Fit, Runs, Stage, Watch};
 pub use command::{Command, Numbered, Refusal};
 pub use decide::decide;
 pub use facts::{Consent, Facts, Measurement, Observation, Seen};
 pub use gate::{Condition, Gate, Probe};
 pub use plan::{Selector, Wave, WaveKind, plan};
+pub use progress::RollbackProgress;
 pub use read::{Wanted, read};
-pub use state::{
-    Back, ClusterState, FAILURES, FORMAT, Fit, Part, Pause, Phase, Runs, Spec, Stage, State, Status, Watch,
-};
+pub use state::{Back, FORMAT, Part, Pause, Phase, Spec, State, Status};
 pub use step::{ActKey, Before, Found, Outcome, Report, Revision, Step, StepKind};
 pub use strategy::{
     BlueGreen, Canary, Direct, Ladder, RollbackScope, Rolling, Settings, Strategy, StrategyKind,

@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::state::{ClusterState, Part, Phase, Stage, State, Status};
+use super::cluster::Stage;
+use super::plan::WaveKind;
+use super::state::{Part, Phase, State, Status};
 use crate::id::RolloutId;
 use crate::name::Name;
 
@@ -151,11 +153,21 @@ impl Command {
     }
 }
 
-/// Whether a cluster can be tried again: forward while the rollout goes on or ended half-way, back where
+/// Whether a cluster can be tried again: forward while its wave goes on or when all ended half-way, back where
 /// taking it back failed.
-pub(super) fn again(state: &State, cluster: &ClusterState) -> bool {
+pub(super) fn again(state: &State, name: &Name) -> bool {
+    let Some(cluster) = state.clusters.get(name) else { return false };
+    let in_turn = match &state.phase {
+        Phase::Wave { index, .. } => state
+            .waves
+            .get(*index)
+            .is_some_and(|wave| wave.kind != WaveKind::Switch && wave.clusters.contains(name)),
+        Phase::Over | Phase::CatchUp => true,
+        _ => false,
+    };
     match cluster.stage {
-        Stage::Failed | Stage::RollbackFailed => true,
+        Stage::Failed => in_turn,
+        Stage::RollbackFailed => true,
         Stage::GivenUp | Stage::Skipped | Stage::RolledBack => state.status == Status::Failed,
         Stage::Done => state.status == Status::Failed && cluster.failed(),
         _ => false,
@@ -168,13 +180,14 @@ fn retry(state: &State, wanted: Option<&BTreeSet<Name>>) -> Result<(), Refusal> 
             return Err(Refusal::Over(state.status));
         }
         (_, Phase::Back(_)) => return Err(Refusal::GoingBack),
+        (_, Phase::Cancelling { .. }) => return Err(Refusal::Nothing("it is being cancelled")),
         _ => {}
     }
     if let Some(wanted) = wanted {
-        let unfit = wanted.iter().filter(|name| !state.clusters.get(*name).is_some_and(|c| again(state, c)));
-        return named(unfit, "neither failed nor was left out");
+        let unfit = wanted.iter().filter(|name| !again(state, name));
+        return named(unfit, "cannot be tried again now: it did not fail, or its wave is over");
     }
-    if state.clusters.values().any(|cluster| again(state, cluster)) {
+    if state.clusters.keys().any(|name| again(state, name)) {
         Ok(())
     } else {
         Err(Refusal::Nothing("no cluster failed"))

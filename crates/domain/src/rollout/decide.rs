@@ -20,8 +20,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::action::{Action, Decision, News};
+use super::cluster::{ClusterState, Runs, Stage};
 use super::facts::Facts;
-use super::state::{ClusterState, Part, Pause, Phase, Runs, Stage, State, Status, after};
+use super::state::{Part, Pause, Phase, State, Status, after};
 use super::step::{ActKey, Step, StepKind};
 use super::strategy::Strategy;
 use crate::access::Environment;

@@ -11,7 +11,8 @@ use crate::health::Check;
 use crate::name::Name;
 use crate::settings::Window;
 
-/// What is known beside the state. The same fact may come again: it counts once.
+/// What is known beside the state. The same fact may come again: it counts once. Times are those of the
+/// database, so that they compare whichever server saw something.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     /// Outcomes of steps, in any order.

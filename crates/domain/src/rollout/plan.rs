@@ -155,7 +155,9 @@ fn canary_waves(settings: &Settings, canary: &Canary, targets: &[Target]) -> Res
         return Ok(parts.iter().map(|(title, clusters)| wave(title.clone(), clusters)).collect());
     }
     let production = targets.iter().filter(|target| target.environment == Environment::Production).count();
-    let by_size = if production > MANY { Ladder::PerEnvironment } else { Ladder::Whole };
+    // Whoever gives an order means it for the whole way.
+    let grouped = production > MANY && canary.cluster_order.is_empty();
+    let by_size = if grouped { Ladder::PerEnvironment } else { Ladder::Whole };
     let groups: Vec<(String, Vec<&Target>)> = match canary.ladder.unwrap_or(by_size) {
         Ladder::Whole => vec![("the fleet".to_owned(), order)],
         Ladder::PerEnvironment => by_environment(&order)

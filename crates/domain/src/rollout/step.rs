@@ -30,7 +30,8 @@ pub enum StepKind {
     SwitchBack,
     /// Green is removed.
     RemoveGreen,
-    /// CRDs go back where that is judged reversible now; custom resources are compared with the snapshot.
+    /// CRDs go back where that is judged reversible now, or after a down-migration where the rollback allows
+    /// one; custom resources are compared with the snapshot.
     ReturnCrds,
     /// Stored objects are rewritten to the new storage version, once nothing is taken back by itself any more.
     Migrate,

@@ -5,6 +5,7 @@ mod control;
 mod planning;
 mod reading;
 mod switching;
+mod told;
 
 use jiff::SignedDuration;
 

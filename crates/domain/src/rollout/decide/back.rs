@@ -2,13 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::cluster::{Runs, Stage, Watch};
 use super::super::plan::WaveKind;
-use super::super::state::{Back, Phase, Runs, Stage, Status, Watch};
+use super::super::state::{Back, Phase, Status};
 use super::super::step::StepKind;
 use super::super::strategy::RollbackScope;
 use super::{Deciding, list};
 use crate::name::Name;
 use crate::version::Version;
+
+/// From so many clusters green is removed at once.
+const IDLE: usize = 10;
 
 impl Deciding<'_> {
     /// The way forward ends: by itself it is taken back, where that is wanted and possible; otherwise it is
@@ -120,6 +124,7 @@ impl Deciding<'_> {
 
     /// Begins with the clusters that are to be taken back, as many at once as may be changed.
     fn start_backs(&mut self) {
+        let beside = self.is_blue_green();
         let mut limits: BTreeMap<&Name, usize> = BTreeMap::new();
         let mut order: Vec<&Name> = Vec::new();
         for wave in self.state.waves.iter().rev() {
@@ -140,7 +145,13 @@ impl Deciding<'_> {
                 let cluster = self.state.clusters.get(*name);
                 cluster.is_some_and(|c| c.is_going_back() && !c.stage.is_back() && c.step.is_none())
             })
-            .map(|name| (name.clone(), limits.get(name).copied().unwrap_or(1).max(1)))
+            .map(|name| {
+                // Green that does no work yet can be removed from more clusters at once.
+                let idle =
+                    beside && self.state.clusters.get(name).is_some_and(|c| !c.tried(StepKind::Switch));
+                let limit = limits.get(name).copied().unwrap_or(1).max(1);
+                (name.clone(), if idle { limit.max(IDLE) } else { limit })
+            })
             .collect();
         let mut moving = self.moving();
         for (name, limit) in due {

@@ -3,7 +3,8 @@
 use jiff::SignedDuration;
 
 use super::super::action::Action;
-use super::super::state::{Phase, Runs, Stage, after};
+use super::super::cluster::{Runs, Stage};
+use super::super::state::{Phase, after};
 use super::super::step::StepKind;
 use super::{Deciding, PATIENCE, SETTLE};
 use crate::name::Name;

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
+use super::super::cluster::{Runs, Stage};
 use super::super::plan::{Wave, WaveKind};
-use super::super::state::{Part, Phase, Runs, Stage, Status, after};
+use super::super::state::{Part, Phase, Status, after};
 use super::super::step::StepKind;
 use super::super::strategy::Strategy;
 use super::{Deciding, list};
@@ -29,6 +30,9 @@ impl Deciding<'_> {
 
     /// All waves passed: clusters that could not be reached follow now, or are given up.
     pub(super) fn catch_up(&mut self) -> bool {
+        if self.broke(self.state.waves.len().saturating_sub(1)) {
+            return true;
+        }
         if self.state.paused.is_some() {
             return false;
         }

@@ -2,9 +2,10 @@
 
 use jiff::SignedDuration;
 
+use super::super::cluster::{ClusterState, Fit, Runs, Stage, Watch};
 use super::super::facts::Seen;
 use super::super::plan::WaveKind;
-use super::super::state::{ClusterState, Fit, Part, Phase, Runs, Stage, Watch, after};
+use super::super::state::{Part, Phase, after};
 use super::super::step::{Found, Outcome, Report, Revision, StepKind};
 use super::{Deciding, PATIENCE, PROBE};
 use crate::name::Name;
@@ -99,8 +100,10 @@ impl Deciding<'_> {
                 self.give_in(name, text);
             }
             (StepKind::Preflight, found) => {
-                let (digest, one_way) = match found {
-                    Found::Fits { digest, one_way } => (digest.clone(), one_way.clone()),
+                let (digest, one_way) = match (found, cluster.fit.take()) {
+                    // Half of the change is there already; what people agreed to is the whole of it.
+                    (_, Some(fit)) if cluster.touched.is_some() => (fit.digest, fit.one_way),
+                    (Found::Fits { digest, one_way }, _) => (digest.clone(), one_way.clone()),
                     _ => (String::new(), None),
                 };
                 cluster.fit = Some(Fit { at: now, digest, one_way });

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
+use super::super::cluster::{ClusterState, Fit, Stage};
 use super::super::command::{Command, Numbered, again};
 use super::super::plan::WaveKind;
-use super::super::state::{Back, ClusterState, Part, Pause, Phase, Stage, State, Status, after};
+use super::super::state::{Back, Part, Pause, Phase, State, Status, after};
 use super::{Deciding, list};
 use crate::name::Name;
 
@@ -78,6 +81,15 @@ impl Deciding<'_> {
             cluster.accepted = true;
         }
         self.state.gates.clear();
+        if let Phase::Wave { index, part: Part::Soaking { .. } } = self.state.phase {
+            self.state.excused = Some(index);
+            for name in self.which(|c| matches!(c.stage, Stage::Done | Stage::Prepared)) {
+                let healthy = self.state.clusters.get(&name).is_some_and(|c| self.is_healthy(c));
+                if let Some(cluster) = self.state.clusters.get_mut(&name) {
+                    cluster.accepted |= !healthy;
+                }
+            }
+        }
         // Somebody said no to this plan; whoever resumes asks again.
         self.state.plan = None;
         if let Phase::Wave { part: Part::Soaking { until }, .. } = &mut self.state.phase {
@@ -138,37 +150,28 @@ impl Deciding<'_> {
     fn retry(&mut self, wanted: Option<&BTreeSet<Name>>) {
         let state: &State = &self.state;
         let chosen = |name: &&Name| wanted.is_none_or(|wanted| wanted.contains(*name));
-        let mut names: Vec<Name> = state
-            .clusters
-            .iter()
-            .filter(|(_, cluster)| again(state, cluster))
-            .map(|(name, _)| name)
-            .filter(chosen)
-            .cloned()
-            .collect();
+        let names: Vec<Name> =
+            state.clusters.keys().filter(|name| again(state, name)).filter(chosen).cloned().collect();
         let stuck: Vec<Name> = names
             .iter()
             .filter(|name| state.clusters.get(*name).is_some_and(|c| c.stage == Stage::RollbackFailed))
             .cloned()
             .collect();
+        let going = matches!(self.state.phase, Phase::Wave { .. } | Phase::CatchUp);
+        if going && !stuck.is_empty() {
+            // The others go on meanwhile.
+            stuck.iter().for_each(|name| self.start_back(name));
+            return;
+        }
         if !stuck.is_empty() {
             let reason = self.state.reason.clone().unwrap_or_else(|| "tried again".to_owned());
             self.roll_back(reason, Some(&stuck.into_iter().collect()), false);
             return;
         }
         if let Phase::Wave { index, .. } = self.state.phase {
-            let wave = self.state.waves.get(index);
-            let here = |name: &Name| {
-                wave.is_some_and(|wave| wave.kind != WaveKind::Switch && wave.clusters.contains(name))
-            };
-            names.retain(here);
-            if names.is_empty() {
-                self.tell("refused", None, "clusters of earlier waves can be retried once it is over");
-                return;
-            }
             self.renew(&names);
             self.go(Phase::Wave { index, part: Part::Opening }, Status::Deploying);
-        } else if self.state.phase == Phase::Over {
+        } else {
             self.renew(&names);
             self.state.reason = None;
             // Whoever retries some leaves the others as they are.
@@ -208,10 +211,13 @@ impl Deciding<'_> {
         for name in names {
             let Some(old) = self.state.clusters.get_mut(name) else { continue };
             let clean = old.stage == Stage::RolledBack;
+            // A preflight is due again; what people agreed to stays.
+            let stale = |fit: Fit| Fit { at: Timestamp::MIN, ..fit };
             *old = ClusterState {
                 attempts: std::mem::take(&mut old.attempts),
                 touched: old.touched.filter(|_| !clean),
                 before: old.before.take(),
+                fit: old.fit.take().filter(|_| !clean).map(stale),
                 runs: old.runs,
                 notes: std::mem::take(&mut old.notes),
                 ..ClusterState::new(now)

@@ -1,9 +1,10 @@
 //! What comes before a change: preflight, approvals, windows, somebody's word.
 
 use super::super::action::Action;
+use super::super::cluster::Stage;
 use super::super::facts::Consent;
 use super::super::plan::WaveKind;
-use super::super::state::{Part, Phase, Stage, Status, after};
+use super::super::state::{Part, Phase, Status, after};
 use super::super::step::StepKind;
 use super::super::strategy::{BlueGreen, Strategy};
 use super::{Deciding, FRESH, list};

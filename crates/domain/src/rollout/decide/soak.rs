@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::action::Action;
-use super::super::state::{ClusterState, Part, Phase, Stage, Status, after};
+use super::super::cluster::{ClusterState, Stage};
+use super::super::state::{Part, Phase, Status, after};
 use super::{Deciding, PATIENCE, list};
 use crate::name::Name;
 
@@ -24,7 +25,7 @@ impl Deciding<'_> {
         }
         let patient = !self.reached(after(until, PATIENCE));
         let silent = self.silent_gates();
-        if !silent.is_empty() {
+        if !silent.is_empty() && self.state.excused != Some(index) {
             if !patient {
                 return self.stop(&format!("gate {} never passed", silent.join(", ")));
             }
@@ -78,17 +79,23 @@ impl Deciding<'_> {
 
     /// Whether a cluster is healthy: it passed lately, and has not failed three times since. What was not
     /// seen lately is not healthy.
-    fn is_healthy(&self, cluster: &ClusterState) -> bool {
+    pub(super) fn is_healthy(&self, cluster: &ClusterState) -> bool {
         if !matches!(cluster.stage, Stage::Done | Stage::Prepared) {
             return false;
         }
-        let lately = after(self.now, -(self.state.spec.settings.strategy.interval() * 4));
+        let lately = self.lately();
         cluster.unchecked
             || (!cluster.watch.is_bad() && cluster.watch.passed.is_some_and(|passed| passed >= lately))
     }
 
+    /// What was seen before this is old.
+    fn lately(&self) -> Timestamp {
+        let interval = self.state.spec.settings.strategy.interval();
+        after(self.now, -(interval * 4 + SignedDuration::from_secs(15)))
+    }
+
     fn silent_gates(&self) -> Vec<String> {
-        let lately = after(self.now, -(self.state.spec.settings.strategy.interval() * 4));
+        let lately = self.lately();
         let silent = |name: &&String| {
             let passed = self.state.gates.get(*name).and_then(|watch| watch.passed);
             passed.is_none_or(|passed| passed < lately)
@@ -139,16 +146,24 @@ impl Deciding<'_> {
         if self.state.paused.as_ref().is_some_and(|pause| pause.automatic) {
             return false;
         }
+        let (refused, budget) = (self.refusals(), self.budget(index));
         let failures = self.failures();
-        if failures > self.budget(index) {
+        if failures + refused > budget {
             let failed = self.which(|c| !c.accepted && (c.failed() || c.back));
             let first = failed.first().and_then(|name| self.state.clusters.get(name));
             let why = first.and_then(|c| c.problem.clone().or_else(|| c.watch.text.clone()));
             let text = format!("cluster {}: {}", list(&failed), why.unwrap_or_else(|| "failed".to_owned()));
-            return self.stop(&text);
+            if failures > budget || !self.state.touched() {
+                return self.stop(&text);
+            }
+            // What refuses before it is touched says nothing against those that have the version.
+            self.pause(format!("{text}; skip it, mend and retry it, or roll back"));
+            return false;
         }
         let bad = self.state.gates.iter().find(|(_, watch)| watch.is_bad());
-        if let Some((name, watch)) = bad {
+        if self.state.excused != Some(index)
+            && let Some((name, watch)) = bad
+        {
             let text = watch.text.clone().unwrap_or_default();
             return self.stop(&format!("gate {name} failed three times in a row: {text}"));
         }

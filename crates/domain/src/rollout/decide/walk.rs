@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::super::cluster::{ClusterState, Stage};
 use super::super::plan::{Wave, WaveKind};
-use super::super::state::{ClusterState, Part, Phase, Stage, Status, after};
+use super::super::state::{Part, Phase, Status, after};
 use super::Deciding;
 use crate::name::Name;
 
@@ -123,13 +124,20 @@ impl Deciding<'_> {
             c.touched.is_some() && !c.accepted && (c.unreachable.is_some() || c.watch.unreachable.is_some())
         };
         let away = self.state.clusters.values().filter(away).count();
-        away > 0 && self.failures() + away > self.budget(index)
+        away > 0 && self.failures() + self.refusals() + away > self.budget(index)
     }
 
-    /// How many clusters failed and were not accepted.
+    /// How many clusters failed before they were touched, and were not accepted.
+    pub(super) fn refusals(&self) -> usize {
+        let refused = |c: &&ClusterState| c.failed() && c.touched.is_none() && !c.accepted;
+        self.state.clusters.values().filter(refused).count()
+    }
+
+    /// How many clusters failed after that, and were not accepted.
     pub(super) fn failures(&self) -> usize {
         let failed = |c: &&ClusterState| {
             !c.accepted
+                && c.touched.is_some()
                 && (c.failed() || c.back || matches!(c.stage, Stage::RolledBack | Stage::RollbackFailed))
         };
         self.state.clusters.values().filter(failed).count()

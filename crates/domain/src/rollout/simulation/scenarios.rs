@@ -69,11 +69,21 @@ fn outages(world: &mut World, chance: &mut Chance, often: u64) {
     }
 }
 
+/// The seeds to try: so many; more with `SLIPWAY_SEEDS=1000`, one alone with `SLIPWAY_SEED=66`.
+fn seeds(few: u64) -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    match (number("SLIPWAY_SEED"), number("SLIPWAY_SEEDS")) {
+        (Some(seed), _) => seed..seed + 1,
+        (None, Some(count)) => 0..count,
+        (None, None) => 0..few,
+    }
+}
+
 const DAYS: SignedDuration = SignedDuration::from_hours(24 * 6);
 
 #[test]
 fn with_faults_that_pass_every_rollout_completes() {
-    for seed in 0..48 {
+    for seed in seeds(48) {
         let mut chance = Chance::new(seed + 1_000_000);
         let mut world = fleet(seed, 24);
         world.faults = TRANSIENT;
@@ -87,7 +97,7 @@ fn with_faults_that_pass_every_rollout_completes() {
 
 #[test]
 fn a_bad_version_is_taken_back_everywhere_whatever_passes_meanwhile() {
-    for seed in 0..48 {
+    for seed in seeds(48) {
         let mut chance = Chance::new(seed + 2_000_000);
         let mut world = fleet(seed, 24);
         world.faults = TRANSIENT;
@@ -105,7 +115,7 @@ fn a_bad_version_is_taken_back_everywhere_whatever_passes_meanwhile() {
 
 #[test]
 fn the_outcome_is_the_same_when_the_server_is_lost_around_every_act() {
-    for seed in 0..8 {
+    for seed in seeds(8) {
         for bad in [false, true] {
             let ends: Vec<(Status, Vec<String>)> = [(0, 0), (1000, 0), (0, 1000), (1000, 1000)]
                 .into_iter()
@@ -127,10 +137,10 @@ fn the_outcome_is_the_same_when_the_server_is_lost_around_every_act() {
 
 #[test]
 fn people_may_do_anything_at_any_time() {
-    for seed in 0..120 {
+    for seed in seeds(120) {
         let mut chance = Chance::new(seed + 3_000_000);
         let mut world = fleet(seed, 12);
-        world.faults = Faults { skew: 0, ..TRANSIENT };
+        world.faults = Faults { flaps: 100, ..TRANSIENT };
         outages(&mut world, &mut chance, 150);
         let names: Vec<_> = world.fleet.keys().cloned().collect();
         for sim in world.fleet.values_mut() {
@@ -142,7 +152,7 @@ fn people_may_do_anything_at_any_time() {
         for _ in 0..=chance.up_to(4) {
             let reason = "somebody wanted it".to_owned();
             let cluster = names[usize::try_from(chance.next() % names.len() as u64).unwrap()].clone();
-            let command = match chance.up_to(7) {
+            let command = match chance.up_to(8) {
                 0 => Command::Pause { reason },
                 1 => Command::Cancel { reason },
                 2 => Command::Retry { clusters: None },
@@ -150,6 +160,7 @@ fn people_may_do_anything_at_any_time() {
                 4 => Command::Promote,
                 5 => Command::ExtendSoak { by: SignedDuration::from_mins(3) },
                 6 => Command::RollBack { reason, clusters: None, down_migrate: false },
+                7 => Command::Supersede { by: crate::id::RolloutId(uuid::Uuid::from_u128(1)) },
                 _ => Command::RollBack {
                     reason,
                     clusters: Some([cluster].into_iter().collect()),

@@ -157,6 +157,13 @@ impl Sim {
                 self.switched = false;
                 Found::Nothing
             }
+            StepKind::RetireBlue => {
+                // Green is all there is now.
+                self.revisions += 1;
+                self.live = Some(("2.0.0", self.revisions));
+                (self.green, self.switched) = (false, false);
+                Found::Nothing
+            }
             StepKind::RemoveGreen => {
                 self.green = false;
                 Found::Nothing

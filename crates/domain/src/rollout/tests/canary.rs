@@ -329,3 +329,50 @@ fn health_of_another_revision_counts_for_nothing() {
     let next = super::super::decide(world.state.clone(), &world.facts, world.now + mins(1)).state;
     assert_eq!(next.clusters[&name].watch.passed, seen);
 }
+
+#[test]
+fn what_gets_bad_while_others_are_waited_for_is_taken_back() {
+    let mut world = world(canary(), many(3));
+    world.sim("prod-02").away.push((start(), start() + DAY));
+    world.until(|state| state.phase == Phase::CatchUp);
+    world.sim("prod-00").bad_from = Some(world.now);
+    assert_eq!(world.run(DAY), Status::RolledBack);
+    assert!(world.on_target().is_empty());
+}
+
+#[test]
+fn a_later_cluster_that_refuses_holds_it_and_takes_nothing_back() {
+    let mut world = world(canary(), many(3));
+    world.until(|state| matches!(state.phase, Phase::Wave { index: 0, part: Part::Soaking { .. } }));
+    world.sim("prod-02").refuses = Some("Argo CD manages it now");
+    world.run(DAY);
+    let pause = world.state.paused.clone().unwrap();
+    assert!(pause.reason.contains("prod-02: preflight refused: Argo CD manages it now"), "{pause:?}");
+    assert_eq!(world.told("rollingBack"), 0);
+    world.command(mins(1), super::super::Command::Skip { cluster: super::name("prod-02") });
+    assert_eq!(world.run(DAY), Status::Failed);
+    assert_eq!(world.on_target().len(), 2);
+}
+
+#[test]
+fn the_smoke_test_comes_after_health_on_every_cluster() {
+    let mut world = world(canary(), many(2));
+    world.state.spec.smoke = true;
+    assert_eq!(world.run(DAY), Status::Completed);
+    assert!(world.state.clusters.values().all(|c| c.tried(super::super::StepKind::Smoke)));
+}
+
+#[test]
+fn somebody_may_go_past_a_gate() {
+    let gate = json!({"name": "errors", "http": {"url": "https://status.example"}});
+    let mut settings = canary();
+    settings.gates = vec![Gate::read(&gate).unwrap()];
+    settings.auto_rollback_enabled = false;
+    let mut world = world(settings, many(2));
+    world.gate = Seen::Failed;
+    world.until(|state| state.paused.is_some());
+    world.command(mins(1), super::super::Command::Resume);
+    world.until(|state| state.passed == 1);
+    world.until(|state| state.paused.is_some());
+    assert_eq!(world.state.passed, 1, "the next wave asks again");
+}
