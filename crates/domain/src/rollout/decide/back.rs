@@ -123,7 +123,7 @@ impl Deciding<'_> {
     }
 
     /// Begins with the clusters that are to be taken back, as many at once as may be changed.
-    fn start_backs(&mut self) {
+    pub(super) fn start_backs(&mut self) {
         let beside = self.is_blue_green();
         let mut limits: BTreeMap<&Name, usize> = BTreeMap::new();
         let mut order: Vec<&Name> = Vec::new();

@@ -33,7 +33,8 @@ impl Deciding<'_> {
         if self.broke(self.state.waves.len().saturating_sub(1)) {
             return true;
         }
-        if self.state.paused.is_some() {
+        self.take_back_single();
+        if self.state.paused.is_some() || self.moving() > 0 {
             return false;
         }
         let missing = self.which(|c| c.stage == Stage::Quarantined);

@@ -159,8 +159,10 @@ impl Deciding<'_> {
             .collect();
         let going = matches!(self.state.phase, Phase::Wave { .. } | Phase::CatchUp);
         if going && !stuck.is_empty() {
-            // The others go on meanwhile.
-            stuck.iter().for_each(|name| self.start_back(name));
+            // The others go on meanwhile, and these wait for their turn to be taken back.
+            for name in stuck {
+                self.stage(&name, Stage::Failed);
+            }
             return;
         }
         if !stuck.is_empty() {

@@ -113,9 +113,9 @@ impl Deciding<'_> {
                 self.shout("held", Some(&name), text);
             } else {
                 cluster.back = true;
-                self.start_back(&name);
             }
         }
+        self.start_backs();
     }
 
     /// Whether so many clusters failed, or went away after they were touched, that no other is begun.
