@@ -24,7 +24,8 @@ pub enum StepKind {
     Smoke,
     /// Admission and reconciliation are handed from blue to green.
     Switch,
-    /// A new revision is made of the last known good manifest; a first install is scaled to nothing.
+    /// A new revision is made of the last known good manifest; a first install is scaled to nothing. Where blue
+    /// was removed already, it is installed again and takes over from green.
     Restore,
     /// The switch reversed, without helm.
     SwitchBack,

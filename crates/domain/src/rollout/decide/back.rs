@@ -170,17 +170,12 @@ impl Deciding<'_> {
     pub(super) fn start_back(&mut self, name: &Name) {
         let (now, beside) = (self.now, self.is_blue_green());
         let Some(cluster) = self.state.clusters.get_mut(name) else { return };
-        let blue = !cluster.finished.contains(&StepKind::RetireBlue);
-        let first = if beside && blue {
-            match () {
-                () if cluster.tried(StepKind::Switch) => Stage::SwitchBack,
-                () if cluster.tried(StepKind::Release) => Stage::RemoveGreen,
-                () => Stage::ReturnCrds,
-            }
-        } else if cluster.tried(StepKind::Release) {
-            Stage::Restore
-        } else {
-            Stage::ReturnCrds
+        let first = match () {
+            () if !cluster.tried(StepKind::Release) => Stage::ReturnCrds,
+            // Once its removal was begun, blue may be gone whatever was recorded.
+            () if !beside || cluster.tried(StepKind::RetireBlue) => Stage::Restore,
+            () if cluster.tried(StepKind::Switch) => Stage::SwitchBack,
+            () => Stage::RemoveGreen,
         };
         cluster.enter(first, now);
         cluster.watch = Watch::default();

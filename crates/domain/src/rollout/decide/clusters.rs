@@ -70,8 +70,7 @@ impl Deciding<'_> {
         let watch = &cluster.watch;
         let there = watch.seen.is_some() && watch.unreachable.is_none();
         if if unchecked { there } else { watch.passed.is_some() } {
-            let green = beside && !cluster.finished.contains(&StepKind::RetireBlue);
-            cluster.enter(if green { Stage::RemoveGreen } else { Stage::ReturnCrds }, now);
+            cluster.enter(if beside { Stage::RemoveGreen } else { Stage::ReturnCrds }, now);
             return;
         }
         let text = watch.text.clone().unwrap_or_else(|| "nothing was seen of it".to_owned());

@@ -142,7 +142,7 @@ impl Deciding<'_> {
                 cluster.enter(
                     match () {
                         () if cluster.revision.is_some() => Stage::Recovering,
-                        () if kind == StepKind::SwitchBack => Stage::RemoveGreen,
+                        () if beside => Stage::RemoveGreen,
                         () => Stage::ReturnCrds,
                     },
                     now,

@@ -2,10 +2,13 @@
 
 use jiff::SignedDuration;
 
+use serde_json::json;
+
 use super::super::{
-    Amount, BlueGreen, Canary, Command, Direct, Phase, Rolling, Settings, Status, Strategy, Target,
+    Amount, BlueGreen, Canary, Command, Consent, Direct, Gate, Phase, Rolling, Seen, Settings, Status,
+    Strategy, Target, why,
 };
-use super::{Chance, Faults, World, start};
+use super::{Chance, Faults, Sim, World, start};
 use crate::access::Environment;
 
 pub(in crate::rollout) fn targets(count: usize, chance: &mut Chance) -> Vec<Target> {
@@ -142,6 +145,41 @@ fn the_outcome_is_the_same_when_the_server_is_lost_around_every_act() {
     }
 }
 
+/// Clusters, settings and people of every kind.
+fn anything(world: &mut World, chance: &mut Chance) {
+    for sim in world.fleet.values_mut() {
+        if chance.per_mille(100) {
+            *sim = Sim { beside: sim.beside, away: sim.away.clone(), ..Sim::empty() };
+        }
+        sim.bad = chance.per_mille(80);
+        sim.helm_fails = chance.per_mille(30);
+        sim.restore_fails = u32::try_from(chance.up_to(2)).unwrap();
+        sim.one_way = chance.per_mille(20);
+        sim.refuses = chance.per_mille(10).then_some("Argo CD manages it");
+        if chance.per_mille(80) {
+            let from = start() + SignedDuration::from_secs(i64::try_from(chance.up_to(5400)).unwrap());
+            sim.away
+                .push((from, from + SignedDuration::from_mins(i64::try_from(chance.up_to(180)).unwrap())));
+        }
+    }
+    let gate = json!({"name": "errors", "http": {"url": "https://status.example"}});
+    let spec = &mut world.state.spec;
+    spec.smoke = chance.per_mille(300);
+    spec.migrate = chance.per_mille(200);
+    spec.settings.auto_rollback_enabled = chance.per_mille(700);
+    spec.settings.pause_before =
+        chance.per_mille(150).then_some(Environment::Production).into_iter().collect();
+    spec.settings.failure_budget = chance.per_mille(200).then_some(Amount::Count(1));
+    if chance.per_mille(200) {
+        spec.settings.gates = vec![Gate::read(&gate).unwrap()];
+    }
+    world.gate = [Seen::Passed, Seen::Passed, Seen::Passed, Seen::Failed, Seen::Undecided]
+        [usize::try_from(chance.up_to(4)).unwrap()];
+    if chance.per_mille(100) {
+        world.consent = Consent::Rejected { reason: "ada: no".to_owned() };
+    }
+}
+
 #[test]
 fn people_may_do_anything_at_any_time() {
     for seed in seeds(120) {
@@ -150,12 +188,7 @@ fn people_may_do_anything_at_any_time() {
         world.faults = Faults { flaps: 100, ..TRANSIENT };
         outages(&mut world, &mut chance, 150);
         let names: Vec<_> = world.fleet.keys().cloned().collect();
-        for sim in world.fleet.values_mut() {
-            sim.bad = chance.per_mille(100);
-            sim.helm_fails = chance.per_mille(30);
-            sim.restore_fails = u32::try_from(chance.up_to(2)).unwrap();
-        }
-        world.state.spec.settings.auto_rollback_enabled = chance.per_mille(700);
+        anything(&mut world, &mut chance);
         for _ in 0..=chance.up_to(4) {
             let reason = "somebody wanted it".to_owned();
             let cluster = names[usize::try_from(chance.next() % names.len() as u64).unwrap()].clone();
@@ -179,8 +212,9 @@ fn people_may_do_anything_at_any_time() {
             world.command(after + SignedDuration::from_mins(7), Command::Resume);
         }
         world.run(DAYS);
-        let held = world.state.paused.is_some();
-        assert!(world.is_over() || held, "seed {seed}: {:?}", world.state.phase);
+        let wait = why(&world.state, &world.facts, world.now).rollout;
+        let people = wait.is_some_and(|wait| wait.unblock.is_some());
+        assert!(world.is_over() || people, "seed {seed}: {:?}", world.state.phase);
     }
 }
 

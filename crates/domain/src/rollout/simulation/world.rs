@@ -9,16 +9,16 @@ use super::Chance;
 #[derive(Debug, Clone)]
 pub(in crate::rollout) struct Sim {
     /// What is installed: the version, and the number of the revision.
-    live: Option<(&'static str, u32)>,
+    pub(super) live: Option<(&'static str, u32)>,
     /// What it was before.
-    kept: Option<(&'static str, u32)>,
+    pub(super) kept: Option<(&'static str, u32)>,
     /// The new version goes beside the old one.
     pub(in crate::rollout) beside: bool,
     /// The second installation of a blue-green switch.
-    green: bool,
-    switched: bool,
-    revisions: u32,
-    ready: Timestamp,
+    pub(super) green: bool,
+    pub(super) switched: bool,
+    pub(super) revisions: u32,
+    pub(super) ready: Timestamp,
     /// When it cannot be reached.
     pub(in crate::rollout) away: Vec<(Timestamp, Timestamp)>,
     /// The new version is unhealthy here.
@@ -158,10 +158,7 @@ impl Sim {
                 Found::Nothing
             }
             StepKind::RetireBlue => {
-                // Green is all there is now.
-                self.revisions += 1;
-                self.live = Some(("2.0.0", self.revisions));
-                (self.green, self.switched) = (false, false);
+                self.live = None;
                 Found::Nothing
             }
             StepKind::RemoveGreen => {
