@@ -84,8 +84,7 @@ impl World {
     pub(super) fn new(seed: u64, settings: Settings, targets: Vec<Target>) -> Self {
         let waves = plan(&settings, &targets).unwrap();
         let beside = matches!(settings.strategy, Strategy::BlueGreen(_));
-        let mut sim = Sim::default();
-        sim.beside = beside;
+        let sim = Sim { beside, ..Sim::default() };
         let fleet = targets.iter().map(|target| (target.cluster.clone(), sim.clone())).collect();
         let spec = Spec {
             rollout: RolloutId(uuid::Uuid::from_u128(u128::from(seed))),
@@ -183,7 +182,7 @@ impl World {
             Event::Finish(key) => self.finish(&key),
             Event::Look(name, revision) => {
                 let flaps = self.chance.per_mille(self.faults.flaps);
-                let seen = self.fleet[&name].look(self.now, revision, flaps);
+                let seen = self.fleet[&name].look(self.now, revision.as_ref(), flaps);
                 self.facts.observations.insert(name, seen);
                 true
             }
@@ -271,7 +270,7 @@ impl World {
         let other = self.running.insert(key.cluster.clone(), key.clone());
         assert_eq!(other, None, "seed {seed}: {key} while another act runs");
         let slow = self.chance.per_mille(self.faults.slow);
-        let span = self.fleet[&key.cluster].takes(key.kind, slow, &mut self.chance);
+        let span = Sim::takes(key.kind, slow, &mut self.chance);
         self.at(span, Event::Finish(key));
     }
 

@@ -194,9 +194,9 @@ impl Deciding<'_> {
             if let Some(cluster) = self.state.clusters.get_mut(&name) {
                 cluster.back = true;
             }
-            self.start_back(&name);
         }
-        if self.moving() > 0 || self.state.clusters.values().any(|c| c.step.is_some()) {
+        self.start_backs();
+        if self.moving() > 0 || self.state.clusters.values().any(|c| c.step.is_some() || c.is_going_back()) {
             return false;
         }
         let there = self.which(|c| c.runs == Runs::Target);

@@ -1,6 +1,6 @@
 //! Numbers that look random, and are the same for the same seed.
 
-/// SplitMix64.
+/// The generator known as `SplitMix64`.
 pub(in crate::rollout) struct Chance(u64);
 
 impl Chance {

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::super::{ActKey, Action, Part, Phase, Runs, Stage, Status, StepKind, WaveKind, why};
 use super::World;
 use crate::name::Name;
+use crate::version::Version;
 
 /// What the checks remember, apart from what the decider remembers.
 #[derive(Default)]
@@ -89,17 +90,14 @@ impl World {
             .filter(|(_, cluster)| cluster.stage.is_moving())
             .map(|(name, _)| name)
             .collect();
-        let limit = match self.state.phase {
-            Phase::Wave { index, .. } => self.state.waves[index].at_once,
-            _ => {
-                let touches =
-                    |wave: &&super::super::Wave| moving.iter().any(|name| wave.clusters.contains(name));
-                self.state.waves.iter().filter(touches).map(|wave| wave.at_once).max().unwrap_or(0)
-            }
+        let limit = if let Phase::Wave { index, .. } = self.state.phase {
+            self.state.waves[index].at_once
+        } else {
+            let touches = |wave: &&super::super::Wave| moving.iter().any(|name| wave.clusters.contains(name));
+            self.state.waves.iter().filter(touches).map(|wave| wave.at_once).max().unwrap_or(0)
         };
-        let spared = matches!(self.state.phase, Phase::Cancelling { .. }) && self.state.waves.len() > 1;
         assert!(
-            moving.len() <= limit || spared,
+            moving.len() <= limit,
             "seed {seed}: {} at once, {limit} allowed, in {:?}",
             moving.len(),
             self.state.phase
@@ -120,7 +118,7 @@ impl World {
         assert!(self.state.status.is_end(), "seed {seed}: over as {}", self.state.status);
         for (name, cluster) in &self.state.clusters {
             let sim = &self.fleet[name];
-            let old = cluster.before.as_ref().and_then(|before| before.version.as_ref()).map(|v| v.as_str());
+            let old = cluster.before.as_ref().and_then(|before| before.version.as_ref()).map(Version::as_str);
             let runs = sim.version();
             match cluster.runs {
                 Runs::Target => assert_eq!(runs, Some("2.0.0"), "seed {seed}: {name} {cluster:#?}"),

@@ -7,6 +7,7 @@ use super::Chance;
 
 /// A simulated cluster.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a simulation, each independent of the others")]
 pub(in crate::rollout) struct Sim {
     /// What is installed: the version, and the number of the revision.
     pub(super) live: Option<(&'static str, u32)>,
@@ -86,7 +87,7 @@ impl Sim {
         self.away.iter().any(|(from, to)| (*from..*to).contains(&now))
     }
 
-    pub(super) fn takes(&self, kind: StepKind, slow: bool, chance: &mut Chance) -> SignedDuration {
+    pub(super) fn takes(kind: StepKind, slow: bool, chance: &mut Chance) -> SignedDuration {
         let seconds = match kind {
             StepKind::Release | StepKind::Restore => 5 + chance.up_to(20),
             _ => 1 + chance.up_to(3),
@@ -176,8 +177,8 @@ impl Sim {
         }
     }
 
-    pub(super) fn look(&self, now: Timestamp, asked: Option<Revision>, flaps: bool) -> Observation {
-        let is_green = asked == Some(green());
+    pub(super) fn look(&self, now: Timestamp, asked: Option<&Revision>, flaps: bool) -> Observation {
+        let is_green = asked == Some(&green());
         let new = is_green || self.version() == Some("2.0.0");
         let bad = new && (self.bad || self.bad_from.is_some_and(|from| now >= from));
         let health = match () {
