@@ -2,6 +2,7 @@
 
 mod canary;
 mod control;
+mod guards;
 mod planning;
 mod reading;
 mod switching;
