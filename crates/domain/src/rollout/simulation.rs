@@ -69,6 +69,8 @@ pub(super) struct World {
     pub(super) news: Vec<News>,
     pub(super) consent: Consent,
     pub(super) gate: Seen,
+    /// Nobody looks at clusters any more.
+    pub(super) blind: bool,
     chance: Chance,
     queue: BTreeMap<(Timestamp, u64), Event>,
     sequence: u64,
@@ -109,6 +111,7 @@ impl World {
             news: Vec::new(),
             consent: Consent::Granted,
             gate: Seen::Passed,
+            blind: false,
             chance: Chance::new(seed),
             queue: BTreeMap::new(),
             sequence: 0,
@@ -180,6 +183,7 @@ impl World {
     fn happens(&mut self, event: Event) -> bool {
         match event {
             Event::Finish(key) => self.finish(&key),
+            Event::Look(..) if self.blind => false,
             Event::Look(name, revision) => {
                 let flaps = self.chance.per_mille(self.faults.flaps);
                 let seen = self.fleet[&name].look(self.now, revision.as_ref(), flaps);
@@ -304,5 +308,14 @@ impl World {
     pub(super) fn on_target(&self) -> BTreeSet<&str> {
         let new = |sim: &&Sim| sim.version() == Some("2.0.0");
         self.fleet.iter().filter(|(_, sim)| new(sim)).map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let seed = self.seed;
+            eprintln!("to see it again: SLIPWAY_SEED={seed} cargo test -p slipway-domain --lib simulation");
+        }
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::super::{
-    ActKey, Amount, Facts, Found, Outcome, Percent, Report, Revision, Settings, Stage, Status, StepKind,
-    Strategy, decide, why,
+    ActKey, Amount, Facts, Found, Outcome, Part, Percent, Phase, Report, Revision, Settings, Stage, State,
+    Status, StepKind, Strategy, decide, why,
 };
 use super::super::{Command, Consent};
 use super::{DAY, canary, many, mins, name, stage, world};
@@ -98,4 +98,34 @@ fn time_never_goes_back() {
     let earlier = decide(world.state.clone(), &world.facts, world.now - mins(30));
     assert_eq!(earlier.state.at, world.state.at);
     assert!(earlier.due.unwrap() >= world.state.at);
+}
+
+#[test]
+fn nobody_else_begins_while_a_touched_cluster_is_away() {
+    let mut world = world(one_wave(1), many(4));
+    world.until(|state| stage(state, "prod-00") == Stage::Done);
+    let from = world.now;
+    world.sim("prod-00").away.push((from, from + mins(8)));
+    world.until(|state| state.clusters[&name("prod-00")].watch.unreachable.is_some());
+    let waiting = |state: &State| state.clusters.values().filter(|c| c.stage == Stage::Waiting).count();
+    let before = waiting(&world.state);
+    world.run(mins(5));
+    assert_eq!(waiting(&world.state), before);
+    let said = why(&world.state, &world.facts, world.now).rollout.unwrap();
+    assert_eq!(said.what, "cluster prod-00 cannot be reached any more, which holds up the others");
+    assert_eq!(world.run(DAY), Status::Completed);
+}
+
+#[test]
+fn no_wave_passes_on_health_that_is_old() {
+    let mut world = world(canary(), many(2));
+    world.until(|state| matches!(state.phase, Phase::Wave { part: Part::Soaking { .. }, .. }));
+    world.blind = true;
+    world.run(mins(9));
+    assert_eq!(world.state.passed, 0);
+    let said = why(&world.state, &world.facts, world.now).rollout.unwrap();
+    assert!(said.what.contains("not every cluster has a recent good look yet"), "{said:?}");
+    world.until(|state| state.status == Status::RollingBack);
+    let reason = world.state.reason.clone().unwrap();
+    assert!(reason.contains("0 of 1 clusters are healthy; nothing good is known of prod-00"), "{reason}");
 }
