@@ -14,7 +14,9 @@ use slipway_contract::{Access, endpoints, openapi_json};
 const ALL: &str = "Viewer Operator EnvironmentOwner Admin";
 
 /// Verb, path, roles, requests a minute where the specification has a number, status, and query parameters.
-const ROWS: &[(&str, &str, &str, Option<u32>, u16, &str)] = &[
+type Row = (&'static str, &'static str, &'static str, Option<u32>, u16, &'static str);
+
+const ROWS: &[Row] = &[
     ("POST", "/authentication/login", "", None, 200, ""),
     ("POST", "/operators", "Operator Admin", Some(10), 201, ""),
     ("GET", "/operators", ALL, Some(60), 200, "namespace label hasUpdate limit offset"),

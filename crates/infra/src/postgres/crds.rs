@@ -42,7 +42,7 @@ fn seen(row: &PgRow) -> Result<SeenCrd, sqlx::Error> {
     let found = match content {
         None => None,
         Some(content) => Some(SeenContent {
-            content: parsed::<ContentHash>(&content)?,
+            content: parsed::<ContentHash>(content)?,
             stored_versions: row.try_get("stored_versions")?,
             since: row.try_get::<Moment, _>("since")?.0,
         }),

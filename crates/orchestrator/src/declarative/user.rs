@@ -66,7 +66,7 @@ impl Manager {
         };
         let planned = match &before {
             None => self.made(actor, &document.name, desired),
-            Some(before) => self.changed_by_document(actor, before, desired),
+            Some(before) => self.changed_by_document(actor, before, &desired),
         };
         match planned {
             Ok(planned) => Ok(problems.or(planned)),
@@ -94,7 +94,7 @@ impl Manager {
         Ok(Planned { before: None, after, changes: Changeset::new().write(write).audit(entry) })
     }
 
-    fn changed_by_document(&self, actor: &Actor, before: &User, desired: Desired) -> Result<Planned, Error> {
+    fn changed_by_document(&self, actor: &Actor, before: &User, desired: &Desired) -> Result<Planned, Error> {
         let now = self.now();
         let mut user = changed_user(before, &desired.change, now)?;
         let mut changes = Changeset::new();

@@ -198,7 +198,7 @@ fn items<'a>(
 mod tests {
     use super::*;
 
-    fn stored(version: Value) -> Value {
+    fn stored(version: &Value) -> Value {
         let mut spec = json!({"names": {"kind": "Widget"}, "versions": [version]});
         as_stored(spec.as_object_mut().unwrap());
         spec["versions"][0].take()
@@ -241,8 +241,8 @@ mod tests {
                 },
             }},
         });
-        assert_eq!(stored(written), given_back);
-        assert_eq!(stored(given_back.clone()), given_back);
+        assert_eq!(stored(&written), given_back);
+        assert_eq!(stored(&given_back), given_back);
     }
 
     #[test]
@@ -257,6 +257,6 @@ mod tests {
                 "additionalProperties": true, "x-kubernetes-preserve-unknown-fields": true,
             }},
         });
-        assert_eq!(stored(version.clone()), version);
+        assert_eq!(stored(&version), version);
     }
 }

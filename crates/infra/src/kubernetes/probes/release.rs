@@ -109,7 +109,7 @@ impl Subject {
 /// A revision of a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Revision {
-    revision: u64,
+    number: u64,
     secret: String,
     /// Of its Secret: a release that was removed and installed anew counts its revisions anew, too.
     pub(super) uid: String,
@@ -145,12 +145,12 @@ pub(super) async fn newest(call: &Call, release: &ReleaseAt) -> Result<Revision,
         .unwrap_or_default()
         .into_iter()
         .filter_map(|Item { metadata }| {
-            let revision = metadata.labels.get("version")?.parse().ok()?;
+            let number = metadata.labels.get("version")?.parse().ok()?;
             let deployed = metadata.labels.get("status").is_some_and(|status| status == "deployed");
-            Some((deployed, Revision { revision, secret: metadata.name, uid: metadata.uid }))
+            Some((deployed, Revision { number, secret: metadata.name, uid: metadata.uid }))
         })
         .collect();
-    revisions.sort_by_key(|(deployed, revision)| (*deployed, revision.revision));
+    revisions.sort_by_key(|(deployed, revision)| (*deployed, revision.number));
     revisions.pop().map(|(_, revision)| revision).ok_or_else(|| {
         Fault::Strange(format!(
             "there is no helm release {} in namespace {}",
