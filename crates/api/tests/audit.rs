@@ -67,8 +67,8 @@ async fn what_was_done_is_found_by_what_is_known_of_it() {
         4
     );
     let now = jiff::Timestamp::now();
-    assert_eq!(find(AuditQuery { since: Some(now + Duration::from_secs(60)), ..all() }).await.len(), 0);
-    assert_eq!(find(AuditQuery { until: Some(now + Duration::from_secs(60)), ..all() }).await.len(), 4);
+    assert_eq!(find(AuditQuery { since: Some(now + Duration::from_mins(1)), ..all() }).await.len(), 0);
+    assert_eq!(find(AuditQuery { until: Some(now + Duration::from_mins(1)), ..all() }).await.len(), 4);
     let page = admin.audit(&AuditQuery { limit: Some(2), offset: Some(1), ..all() }).await.unwrap();
     assert_eq!((page.page.total, page.page.has_more, page.page.next_offset), (4, true, Some(3)));
     assert_eq!(page.entries[0].action, "clusters.other");
@@ -113,7 +113,7 @@ async fn an_export_goes_on_where_it_stopped_and_is_written_down() {
 
 #[tokio::test]
 async fn what_is_older_than_the_setting_is_forgotten() {
-    let day = Duration::from_secs(24 * 60 * 60);
+    let day = Duration::from_hours(24);
     let server = server_with(Settings { audit_retention: Some(30 * day), ..Settings::default() }).await;
     write(&server, "cluster.register", "cluster/eu", AuditResult::Success).await;
     let retention = AuditRetention::new(server.manager.clone());

@@ -44,13 +44,12 @@ impl Cookies {
 /// whoever's page makes it send the request.
 pub(crate) fn same_origin(method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let own = match text("sec-fetch-site") {
-        Some(site) => site == "same-origin",
+    let own = if let Some(site) = text("sec-fetch-site") {
+        site == "same-origin"
+    } else {
         // Older browsers, and all of them without TLS, say only where the page is from.
-        None => {
-            let page = text(ORIGIN.as_str()).and_then(|origin| origin.split_once("://"));
-            page.is_some_and(|(_, page)| text(HOST.as_str()) == Some(page))
-        }
+        let page = text(ORIGIN.as_str()).and_then(|origin| origin.split_once("://"));
+        page.is_some_and(|(_, page)| text(HOST.as_str()) == Some(page))
     };
     if own || matches!(*method, Method::GET | Method::HEAD) {
         return Ok(());
