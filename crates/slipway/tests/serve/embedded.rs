@@ -68,7 +68,9 @@ async fn it_serves_on_a_bare_folder_and_loses_nothing_however_it_ends() {
     let version = folder.path().join("data/postgres/data/PG_VERSION");
     let major = fs::read_to_string(&version).unwrap();
     fs::write(&version, "9\n").unwrap();
-    for command in [["serve", "--listen=127.0.0.1:0", "--data-dir"].as_slice(), &["db", "backup", "x", "--data-dir"]] {
+    for command in
+        [["serve", "--listen=127.0.0.1:0", "--data-dir"].as_slice(), &["db", "backup", "x", "--data-dir"]]
+    {
         let refused = slipway(command).arg(folder.path().join("data")).output().unwrap();
         let said = String::from_utf8(refused.stderr).unwrap();
         assert!(!refused.status.success());

@@ -51,9 +51,7 @@ async fn a_bare_machine_becomes_a_manager_of_three_clusters() {
     let contexts = "--contexts=stage-eu,stage-us";
     person.runs(&["cluster", "import", contexts, "--kubeconfig", &own, "--environment", "staging"]).await;
     let list = person.runs(&["cluster", "list"]).await;
-    for (name, environment) in
-        [("prod-eu", "Production"), ("stage-eu", "Staging"), ("stage-us", "Staging")]
-    {
+    for (name, environment) in [("prod-eu", "Production"), ("stage-eu", "Staging"), ("stage-us", "Staging")] {
         let row = row(&list, name);
         assert!(row.contains(&environment) && row.contains(&"Healthy"), "{list}");
     }

@@ -69,7 +69,8 @@ async fn helm(plane: &ControlPlane, home: &Path, arguments: &[&str]) {
 
 /// The kubeconfig of somebody who works with several clusters.
 pub(crate) fn kubeconfig(planes: &[(&str, &ControlPlane)]) -> String {
-    let mut config = json!({"apiVersion": "v1", "kind": "Config", "clusters": [], "users": [], "contexts": []});
+    let mut config =
+        json!({"apiVersion": "v1", "kind": "Config", "clusters": [], "users": [], "contexts": []});
     for (name, plane) in planes {
         let own: serde_json::Value = serde_json::from_str(plane.kubeconfig()).unwrap();
         for (list, inner) in [("clusters", "cluster"), ("users", "user")] {

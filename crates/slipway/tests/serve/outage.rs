@@ -55,8 +55,7 @@ async fn half_a_minute_without_the_database_is_told_and_then_over() {
         "from": "slipway@example.test"});
     let settings = json!({"clusters": {"allowLoopback": true}, "clusterHealthEvery": "PT1S", "mail": mail});
     fs::write(&config, settings.to_string()).unwrap();
-    let arguments =
-        [format!("--config={}", config.display()), format!("--database-url={}", database.url())];
+    let arguments = [format!("--config={}", config.display()), format!("--database-url={}", database.url())];
     let served = Served::start(folder.path(), &[&arguments[0], &arguments[1]]).await;
     let admin = Person::first_admin(&served, "nobody will guess this").await;
     let own = plane.kubeconfig_file().display().to_string();
@@ -69,7 +68,8 @@ async fn half_a_minute_without_the_database_is_told_and_then_over() {
         let (url, token) = (served.url.clone(), token.trim().to_owned());
         asking.push(tokio::spawn(ask(url, token, number, Arc::clone(&end), Arc::clone(&answers))));
     }
-    let count = |wanted: u16| answers.lock().unwrap().iter().filter(|(_, status, _)| *status == wanted).count();
+    let count =
+        |wanted: u16| answers.lock().unwrap().iter().filter(|(_, status, _)| *status == wanted).count();
     until("requests to be served", LONG, async || (count(200) > 20 && count(201) > 5).then_some(()))
         .await
         .unwrap();
@@ -107,7 +107,8 @@ async fn half_a_minute_without_the_database_is_told_and_then_over() {
     }
     // The work in the background goes on as well, and so do people.
     let checked = "SELECT extract(epoch FROM last_health_check_at)::int8 FROM clusters";
-    let now: i64 = sqlx::query_scalar("SELECT extract(epoch FROM now())::int8").fetch_one(&pool).await.unwrap();
+    let now: i64 =
+        sqlx::query_scalar("SELECT extract(epoch FROM now())::int8").fetch_one(&pool).await.unwrap();
     until("the cluster to be looked at", LONG, async || {
         let at: i64 = sqlx::query_scalar(checked).fetch_one(&pool).await.unwrap();
         (at > now).then_some(())
