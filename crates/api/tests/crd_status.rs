@@ -29,6 +29,7 @@ use slipway_testkit::{ControlPlane, until};
 const NAME: &str = "widgets.example.com";
 
 /// As people write it: much of it a server drops when it stores a definition.
+#[expect(clippy::needless_pass_by_value, reason = "it is written where it is passed")]
 fn crd(size: Value) -> Value {
     let fields = json!({
         "size": size,
@@ -95,9 +96,9 @@ async fn told(server: &Server, what: &str, right: impl Fn(&ClusterCrd) -> bool) 
     let clusters = server.client(Role::Viewer).crd_status(NAME, &CrdStatusQuery::default()).await.unwrap();
     assert_eq!(clusters.clusters.len(), 1, "one cluster is registered");
     let id = server.manager.cluster(&actor(Some(Role::Viewer)), "prod-eu").await.unwrap().id;
-    until(what, Duration::from_secs(60), async || {
+    until(what, Duration::from_mins(1), async || {
         let work = Work { kind: CRD_STATUS, key: id.to_string() };
-        let due = jiff::Timestamp::now() - Duration::from_secs(60);
+        let due = jiff::Timestamp::now() - Duration::from_mins(1);
         server.stored.store.commit(Changeset::new().due(work, due)).await.unwrap();
         let status = server.client(Role::Viewer).crd_status(NAME, &CrdStatusQuery::default()).await.unwrap();
         status.clusters.into_iter().next().filter(&right)
@@ -164,7 +165,7 @@ async fn a_cluster_is_told_by_the_schema_it_runs() {
     running.await.unwrap();
 
     // What became known after the last look is not said to be absent.
-    let later = slipway_orchestrator::ports::Clock::now(&server.clock) + Duration::from_secs(60);
+    let later = slipway_orchestrator::ports::Clock::now(&server.clock) + Duration::from_mins(1);
     server.clock.set(later);
     let mut other = crd(json!({"type": "string"}));
     other["metadata"]["name"] = json!("gadgets.example.com");

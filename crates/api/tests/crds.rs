@@ -24,6 +24,7 @@ fn crd(schema: Value) -> Value {
     named(NAME, schema)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is written where it is passed")]
 fn named(name: &str, schema: Value) -> Value {
     let (plural, group) = name.split_once('.').unwrap();
     json!({

@@ -17,6 +17,7 @@ use slipway_contract::audit::AuditQuery;
 use slipway_contract::settings::{ApplyOutcome, ApplyReply, ApplyRequest, KindQuery};
 use slipway_domain::access::Role;
 
+#[expect(clippy::needless_pass_by_value, reason = "it is written where it is passed")]
 fn document(kind: &str, name: &str, spec: Value) -> Value {
     json!({"apiVersion": "slipway.dev/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }

@@ -68,7 +68,7 @@ impl Member {
     /// Gives its node an image; kwok needs none.
     pub(crate) async fn load(&self, image: &Image) -> anyhow::Result<()> {
         match &self.kind {
-            Kind::Real(cluster) => cluster.load_image(image).await.map(|_| ()),
+            Kind::Real(cluster) => cluster.load_image(image).await,
             Kind::Kwok(_) => Ok(()),
         }
     }

@@ -68,17 +68,17 @@ async fn an_operator_is_registered_and_changed_by_its_document() {
             "profile": {"upgrade": {"path": "noSkippedMinor"}},
         }),
     );
-    let dry = apply(&server, &[wanted.clone()], true).await.unwrap();
+    let dry = apply(&server, std::slice::from_ref(&wanted), true).await.unwrap();
     assert_eq!(dry.results[0].outcome, ApplyOutcome::Created);
     assert_eq!(viewer.operators(&OperatorsQuery::default()).await.unwrap().page.total, 0, "only said");
-    apply(&server, &[wanted.clone()], false).await.unwrap();
+    apply(&server, std::slice::from_ref(&wanted), false).await.unwrap();
     let shown = viewer.operator("greeter").await.unwrap().value;
     assert_eq!(shown.operator.latest_version.as_deref(), Some("1.1.0"), "its repository was asked");
     assert_eq!(shown.operator.current_version.as_deref(), Some("1.0.0"));
     assert_eq!(shown.crd_names, ["greetings.example.com"], "found in the chart");
     assert_eq!(shown.chart_name, "greeter", "like the operator, where nothing is said");
     assert_eq!(viewer.operator_profile("greeter").await.unwrap().origin, "own");
-    let again = apply(&server, &[wanted.clone()], false).await.unwrap();
+    let again = apply(&server, std::slice::from_ref(&wanted), false).await.unwrap();
     assert_eq!(again.changed, 0, "{again:?}");
 
     // What a document leaves out goes back to what is usual, but for the version, which rollouts set.

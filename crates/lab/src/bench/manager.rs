@@ -47,7 +47,7 @@ const WHOLE: Sizes = Sizes {
     many_objects: 10_000,
     rounds: 30,
     rate: 200,
-    length: Duration::from_secs(60),
+    length: Duration::from_mins(1),
 };
 
 const SMALL: Sizes = Sizes {

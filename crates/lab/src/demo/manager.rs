@@ -21,7 +21,7 @@ pub(crate) struct Manager {
     server: Part,
     url: String,
     files: Scratch,
-    _repository: ChartRepository,
+    repository: ChartRepository,
 }
 
 impl Manager {
@@ -49,7 +49,7 @@ impl Manager {
             .args(["serve", "--listen", &listen, "--clusters-allow-loopback", "--log-filter", "warn"])
             .args([Path::new("--data-dir"), &files.path().join("data")])
             .start()?;
-        let manager = Self { server, url, files, _repository: repository };
+        let manager = Self { server, url, files, repository };
         let password = manager.password().await?;
         manager
             .run(
@@ -68,7 +68,7 @@ impl Manager {
                 .await?;
         }
         manager.run(&["cluster", "list"], None).await?;
-        let address = manager._repository.url();
+        let address = manager.repository.url();
         manager.run(&["operator", "add", OPERATOR, "--repository", &address], None).await?;
         manager.run(&["operator", "versions", OPERATOR], None).await?;
         Ok(manager)

@@ -97,7 +97,7 @@ mod tests {
             ],
         }))
         .unwrap();
-        let now = at.parse::<Timestamp>().unwrap() + Duration::from_secs(120);
+        let now = at.parse::<Timestamp>().unwrap() + Duration::from_mins(2);
         insta::assert_snapshot!(text(&reply, now), @r"
         name         cert-manager
                      certificates for everybody
