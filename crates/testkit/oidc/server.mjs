@@ -5,7 +5,10 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { Provider } from 'oidc-provider';
 
 const settings = JSON.parse(process.env.ISSUER_SETTINGS);
-const issuer = `http://127.0.0.1:${settings.port}`;
+// It listens before it knows its own name, so that no other process can take the port in between.
+const server = createServer();
+await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
+const issuer = `http://127.0.0.1:${server.address().port}`;
 
 const jwk = (kind, options, more) => ({
   ...generateKeyPairSync(kind, options).privateKey.export({ format: 'jwk' }),
@@ -64,7 +67,7 @@ async function body(request) {
 }
 
 const standard = provider.callback();
-createServer(async (request, response) => {
+server.on('request', async (request, response) => {
   try {
     if (request.method === 'PUT' && request.url === '/test/account') {
       account = await body(request);
@@ -82,4 +85,5 @@ createServer(async (request, response) => {
     console.error(error);
     response.writeHead(500).end(String(error));
   }
-}).listen(settings.port, '127.0.0.1', () => console.log(`issuer ${issuer}`));
+});
+console.log(`issuer ${issuer}`);

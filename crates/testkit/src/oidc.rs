@@ -6,14 +6,15 @@ mod visitor;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::{Part, Program, free_port, loopback, until};
+use crate::{Part, Program, loopback, until};
 
 pub use visitor::Visitor;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(3);
 const SERVER: &str = include_str!("../oidc/server.mjs");
 
 /// A running issuer with one client; dropping it ends it.
@@ -54,35 +55,28 @@ impl Issuer {
         let node = Program::Node.find()?;
         let modules = slipway_programs::oidc_provider_directory()?;
         let client = loopback::client(None, Duration::from_secs(10))?;
-        // Another process may take the port first.
-        for _ in 0..5 {
-            let port = free_port();
-            let settings = json!({
-                "port": port,
-                "clientId": Self::CLIENT_ID,
-                "clientSecret": Self::CLIENT_SECRET,
-                "redirectUri": options.redirect_uri,
-                "algorithm": options.algorithm,
-                "userInfo": options.user_info,
-            });
-            let part = Part::builder("oidc-provider", &node)
-                .args(["--input-type=module", "--eval", SERVER])
-                .env("ISSUER_SETTINGS", settings.to_string())
-                .cwd(&modules)
-                .start()?;
-            let url = format!("http://127.0.0.1:{port}");
-            let address = format!("{url}/.well-known/openid-configuration");
-            let answers =
-                until("the issuer to answer", PATIENCE, async || match client.get(&address).send().await {
-                    Ok(reply) if reply.status().is_success() => Some(true),
-                    _ => (!part.is_running()).then_some(false),
-                })
-                .await?;
-            if answers {
-                return Ok(Self { url, client, _part: part });
-            }
+        let settings = json!({
+            "clientId": Self::CLIENT_ID,
+            "clientSecret": Self::CLIENT_SECRET,
+            "redirectUri": options.redirect_uri,
+            "algorithm": options.algorithm,
+            "userInfo": options.user_info,
+        });
+        let part = Part::builder("oidc-provider", &node)
+            .args(["--input-type=module", "--eval", SERVER])
+            .env("ISSUER_SETTINGS", settings.to_string())
+            .cwd(&modules)
+            .start()?;
+        let said = until("the issuer to say where it is", PATIENCE, async || {
+            let log = part.log();
+            let url = log.lines().find_map(|line| line.strip_prefix("issuer ")).map(str::to_owned);
+            url.map(Ok).or_else(|| (!part.is_running()).then_some(Err(log)))
+        });
+        match said.await {
+            Ok(Ok(url)) => Ok(Self { url, client, _part: part }),
+            Ok(Err(log)) => bail!("the issuer ended: {log}"),
+            Err(error) => Err(error.context(format!("it said: {}", part.log()))),
         }
-        anyhow::bail!("the issuer did not start on any port")
     }
 
     /// Its identifier.
