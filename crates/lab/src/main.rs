@@ -67,3 +67,13 @@ async fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn commands_and_their_options_fit_together() {
+        super::Lab::command().debug_assert();
+    }
+}

@@ -140,15 +140,17 @@ async fn on_a_real_node_webhooks_certificates_and_crashes_are_seen_as_they_are()
     subject.workloads.insert(workload("broken"));
     let none = Patch::Merge(json!({"spec": {"replicas": 0}}));
     deployments.patch("boats", &PatchParams::default(), &none).await.unwrap();
+    let last = std::sync::Mutex::new(String::new());
     let seen = until("both to be seen", LONG, async || {
         // As if the time that pods have to start were over.
         let seen = look(&client, &subject, &boats, after(3)).await;
         let gone = hook(&seen).is_some_and(|hook| matches!(hook.answer, WebhookAnswer::Failed { .. }));
         let health = judged(&seen, &boats);
+        *last.lock().unwrap() = format!("{:?} {:?}", seen.workloads, hook(&seen));
         (gone && health.pods.crash_looping > 0).then_some(seen)
     })
     .await
-    .unwrap();
+    .unwrap_or_else(|error| panic!("{error}; the last look: {}", last.lock().unwrap()));
     let health = judged(&seen, &boats);
     assert_eq!(health.verdict, Verdict::Unhealthy);
     let told = reasons(&health).join("\n");

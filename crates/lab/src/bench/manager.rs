@@ -20,6 +20,7 @@ use super::record;
 
 /// How much the manager is given.
 #[derive(Debug, Args)]
+#[group(skip)]
 pub(crate) struct Options {
     /// A small run, to try the measurement itself; nothing is written down.
     #[arg(long)]
