@@ -68,6 +68,7 @@ impl Served {
             charts: Arc::new(ChartRepositories::new(HelmPrograms { guardian, helm: None })),
             releases: Arc::new(HelmReleases::new(connections)),
             probes: Arc::new(slipway_orchestrator::ports::probes::Blind),
+            fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
             keyring,
             notifier: Arc::new(Notifiers::default()),
             identity: Arc::new(Identities::new(Vec::new()).unwrap()),

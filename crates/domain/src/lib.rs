@@ -15,6 +15,7 @@ pub mod health;
 pub mod id;
 pub mod name;
 pub mod operator;
+pub mod preflight;
 pub mod problem;
 pub mod profile;
 pub mod rollout;

@@ -22,6 +22,7 @@ mod migrate;
 mod moment;
 mod operators;
 mod outbox;
+mod rollouts;
 mod settings;
 mod upkeep;
 mod users;

@@ -134,6 +134,7 @@ impl Server {
             clusters: Arc::new(KubernetesClusters::new(Arc::clone(&connections), AddressRules::default())),
             charts: Arc::new(ChartRepositories::new(HelmPrograms { guardian, helm: None })),
             probes: Arc::clone(world) as Arc<dyn Probes>,
+            fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
             releases: Arc::new(HelmReleases::new(connections)),
             keyring,
             notifier,

@@ -5,7 +5,8 @@ use slipway_domain::audit::AuditEntry;
 use slipway_domain::event::Event;
 
 use crate::ports::store::{
-    ApprovalWrite, ClusterWrite, CrdWrite, HealthWrite, Message, OperatorWrite, SettingsWrite, UserWrite,
+    ApprovalWrite, ClusterWrite, CrdWrite, HealthWrite, Message, OperatorWrite, RolloutWrite, SettingsWrite,
+    UserWrite,
 };
 
 /// What a use case changes: all of it, or nothing.
@@ -69,6 +70,8 @@ pub enum Write {
     Health(HealthWrite),
     /// Of policies and other settings.
     Settings(SettingsWrite),
+    /// Of rollouts.
+    Rollout(RolloutWrite),
 }
 
 impl Changeset {
@@ -145,4 +148,5 @@ writes!(
     Approval(ApprovalWrite),
     Health(HealthWrite),
     Settings(SettingsWrite),
+    Rollout(RolloutWrite),
 );

@@ -24,7 +24,7 @@ pub use find::CrdChoice;
 pub use record::{NewSchema, Recorded};
 pub use status::{CrdOnCluster, CrdState, CrdStatusReport, Drift};
 pub use validate::{CrdVerdict, ValidateCrd};
-pub use watch::{CRD_STATUS, CrdStatusWorker, EVERY_CLUSTER};
+pub use watch::{CRD_STATUS, CrdStatusWorker, EVERY_CLUSTER, EVERY_CLUSTER_SOON};
 
 /// How many lines of its history come with a CRD; the rest has its own list.
 const HISTORY: u32 = Window::MOST;

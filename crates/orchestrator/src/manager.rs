@@ -13,7 +13,7 @@ use crate::error::{Code, Error, permit};
 use crate::identity::{IdentitySettings, IdentityState};
 use crate::metrics::Metrics;
 use crate::notices::NoticeSettings;
-use crate::ports::{Charts, Clock, Clusters, Identity, Keyring, Notifier, Probes, Releases, Store};
+use crate::ports::{Charts, Clock, Clusters, Fleet, Identity, Keyring, Notifier, Probes, Releases, Store};
 
 /// The adapters.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct Parts {
     pub charts: Arc<dyn Charts>,
     /// Looking at operators.
     pub probes: Arc<dyn Probes>,
+    /// Changing operators on clusters.
+    pub fleet: Arc<dyn Fleet>,
     /// Helm releases.
     pub releases: Arc<dyn Releases>,
     /// Encryption.

@@ -3,6 +3,7 @@
 pub mod charts;
 pub mod clusters;
 pub mod crds;
+pub mod fleet;
 pub mod identity;
 pub mod keyring;
 pub mod limits;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 pub use charts::Charts;
 pub use clusters::Clusters;
 pub use crds::{LiveCrds, LiveCrdsError};
+pub use fleet::Fleet;
 pub use identity::Identity;
 pub use keyring::Keyring;
 pub use limits::{Limits, Replies};

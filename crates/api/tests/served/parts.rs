@@ -50,6 +50,7 @@ pub(super) fn parts(store: &PostgresStore, clock: Arc<dyn Clock>) -> Parts {
         notifier: Arc::new(Nothing),
         identity: Arc::new(Identities::new(Vec::new()).expect("no issuer is none that is wrong")),
         probes: Arc::new(Blind),
+        fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
         clock,
     }
 }

@@ -11,7 +11,8 @@ use sqlx::{PgConnection, PgPool};
 
 use super::error::refused;
 use super::{
-    approvals, audit, clusters, crds, events, health, listener, operators, outbox, settings, users, work,
+    approvals, audit, clusters, crds, events, health, listener, operators, outbox, rollouts, settings, users,
+    work,
 };
 
 /// Writes everything in one transaction. The fence is first: its row stays locked, so nobody can claim the
@@ -63,6 +64,7 @@ async fn apply(connection: &mut PgConnection, write: Write) -> Result<(), StoreE
         Write::Approval(write) => approvals::apply(connection, write).await,
         Write::Health(write) => health::apply(connection, write).await,
         Write::Settings(write) => settings::apply(connection, write).await,
+        Write::Rollout(write) => rollouts::apply(connection, write).await,
     }
 }
 

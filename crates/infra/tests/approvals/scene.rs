@@ -163,6 +163,7 @@ fn parts(store: &PostgresStore, notifier: Arc<dyn Notifier>, clock: Arc<dyn Cloc
         charts: Arc::new(Nothing),
         releases: Arc::new(Nothing),
         probes: Arc::new(slipway_orchestrator::ports::probes::Blind),
+        fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
         keyring,
         notifier,
         identity: Arc::new(Identities::new(Vec::new()).unwrap()),

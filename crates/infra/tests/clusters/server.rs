@@ -97,6 +97,7 @@ impl Server {
             charts: Arc::new(Absent),
             releases: Arc::new(Absent),
             probes,
+            fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
             keyring: Arc::clone(&keyring),
             notifier: Arc::new(Notifiers::default()),
             identity: Arc::new(Identities::new(Vec::new()).unwrap()),

@@ -74,6 +74,7 @@ fn server(store: &PostgresStore, clock: &Hands, issuers: &[IssuerSettings], publ
         charts: Arc::new(Absent),
         releases: Arc::new(Absent),
         probes: Arc::new(slipway_orchestrator::ports::probes::Blind),
+        fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
         keyring,
         notifier: Arc::new(Notifiers::default()),
         identity: Arc::clone(&identities) as _,

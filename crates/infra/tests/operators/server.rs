@@ -62,6 +62,7 @@ impl Server {
             releases: Arc::new(HelmReleases::new(connections)),
             keyring,
             probes: Arc::new(Blind),
+            fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
             notifier: Arc::new(Notifiers::default()),
             identity: Arc::new(Identities::new(Vec::new()).unwrap()),
             clock: Arc::new(Now),

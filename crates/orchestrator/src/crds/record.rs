@@ -117,7 +117,7 @@ impl Manager {
             let (changeset, recorded) = plan.finish(actor);
             let Some(mut changeset) = changeset else { return Ok(recorded) };
             if brings_new {
-                changeset = self.look_soon(changeset).await?;
+                changeset = self.look_soon(changeset);
             }
             match self.store().commit(changeset).await {
                 // Somebody stored CRDs of this operator meanwhile: look again.

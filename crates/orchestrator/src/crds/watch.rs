@@ -27,6 +27,10 @@ pub const CRD_STATUS: &str = "crd-status";
 /// The key of the piece that sees to it that every cluster has its piece.
 pub const EVERY_CLUSTER: &str = "every-cluster";
 
+/// The key of the piece that has every cluster looked at: one row for whoever stores a CRD that was not known, however
+/// many clusters there are.
+pub const EVERY_CLUSTER_SOON: &str = "every-cluster-soon";
+
 /// How often a cluster's CRDs are looked at.
 const EVERY: Duration = Duration::from_mins(5);
 
@@ -65,6 +69,17 @@ impl CrdStatusWorker {
             manager.store().commit(changes).await?;
         }
         Ok(Next::After(SWEEP))
+    }
+
+    /// Has every cluster looked at now.
+    async fn look_everywhere(&self, claim: &Claim) -> Result<Next, Error> {
+        let manager = &self.manager;
+        let mut changes = Changeset::new().fenced(claim.fence()).end(claim.work.clone());
+        for cluster in manager.every_cluster().await? {
+            changes = changes.due(Work { kind: CRD_STATUS, key: cluster.id.to_string() }, manager.now());
+        }
+        manager.store().commit(changes).await?;
+        Ok(Next::Ended)
     }
 
     async fn look(&self, claim: &Claim, id: ClusterId) -> Result<Next, Error> {
@@ -124,12 +139,13 @@ impl Worker for CrdStatusWorker {
     }
 
     async fn work(&self, claim: &Claim) -> Result<Next, Error> {
-        if claim.work.key == EVERY_CLUSTER {
-            return self.sweep(claim).await;
-        }
-        match claim.work.key.parse() {
-            Ok(id) => self.look(claim, id).await,
-            Err(_) => Ok(Next::Ended),
+        match claim.work.key.as_str() {
+            EVERY_CLUSTER => self.sweep(claim).await,
+            EVERY_CLUSTER_SOON => self.look_everywhere(claim).await,
+            cluster => match cluster.parse() {
+                Ok(id) => self.look(claim, id).await,
+                Err(_) => Ok(Next::Ended),
+            },
         }
     }
 }
@@ -142,11 +158,8 @@ impl Manager {
     }
 
     /// Has all clusters looked at soon, along with other changes.
-    pub(super) async fn look_soon(&self, mut changes: Changeset) -> Result<Changeset, Error> {
-        let at = self.now() + SOON;
-        for cluster in self.every_cluster().await? {
-            changes = changes.due(Work { kind: CRD_STATUS, key: cluster.id.to_string() }, at);
-        }
-        Ok(changes)
+    pub(super) fn look_soon(&self, changes: Changeset) -> Changeset {
+        let work = Work { kind: CRD_STATUS, key: EVERY_CLUSTER_SOON.to_owned() };
+        changes.due(work, self.now() + SOON)
     }
 }

@@ -93,7 +93,8 @@ pub struct ChartContents {
     pub version: String,
     /// Its definitions, from `crds/` of the chart and its parts and from its templates, by name.
     pub crds: Vec<Value>,
-    /// Why its templates could not be rendered; the definitions among them are missing then.
+    /// Why its templates could not be rendered; the definitions among them are missing then. Nothing where no
+    /// definition can be among them: they are not rendered then.
     pub not_rendered: Option<String>,
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use slipway_domain::health::{HealthRules, Observation};
 use slipway_domain::id::ClusterId;
 
@@ -25,7 +26,8 @@ pub struct Target {
 }
 
 /// A helm release.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ReleaseAt {
     /// Its namespace.
     pub namespace: String,

@@ -9,6 +9,7 @@ mod figures;
 mod health;
 mod operators;
 mod outbox;
+mod rollouts;
 mod settings;
 mod users;
 mod work;
@@ -29,6 +30,10 @@ pub use figures::{FigureRows, Figures};
 pub use health::{HealthCount, HealthRecord, HealthRows, HealthSample, HealthWrite, Place};
 pub use operators::{KnownVersion, OperatorFilter, OperatorRows, OperatorWrite, Sealed};
 pub use outbox::{Message, OUTBOX, OutboxRows, Outgoing, Recipient};
+pub use rollouts::{
+    GivenValues, Happened, RESERVED, Recorded, Rollout, RolloutFilter, RolloutNews, RolloutRows,
+    RolloutWrite, StepRow,
+};
 pub use settings::{SettingsRows, SettingsWrite, StoredSetting};
 pub use users::{
     AttemptKey, Expired, KEY_NUMBER, LAST_ADMIN, SUBJECT, Session, SigningKey, StoredPassword, TOKEN_NAME,

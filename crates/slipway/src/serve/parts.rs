@@ -67,6 +67,7 @@ pub(super) async fn manager(
         clusters: Arc::new(KubernetesClusters::new(Arc::clone(&connections), rules)),
         charts: Arc::new(ChartRepositories::new(helm)),
         probes: Arc::new(KubeProbes::new(Arc::clone(&connections) as _)),
+        fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
         releases: Arc::new(HelmReleases::new(Arc::clone(&connections))),
         keyring,
         notifier: Arc::new(notifiers(config)?),

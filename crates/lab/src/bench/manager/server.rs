@@ -154,6 +154,7 @@ async fn tokens(url: &str, keys: PathBuf, count: usize) -> anyhow::Result<Vec<St
         })),
         releases: Arc::new(HelmReleases::new(connections)),
         probes: Arc::new(Blind),
+        fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
         keyring,
         notifier: Arc::new(Notifiers::default()),
         identity: Arc::new(Identities::new(Vec::new())?),
