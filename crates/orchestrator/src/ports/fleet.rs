@@ -17,6 +17,7 @@ use slipway_domain::name::Name;
 use slipway_domain::preflight::Preflight;
 use slipway_domain::profile::{Colour, Profile};
 use slipway_domain::rollout::{ActKey, Outcome, Revision};
+use slipway_domain::settings::policy::CrdPolicy;
 use slipway_domain::version::Version;
 
 use super::charts::Archive;
@@ -90,6 +91,8 @@ pub struct Subject {
     pub archive: Archive,
     /// The values, the weakest first.
     pub layers: Vec<Layer>,
+    /// What of a change of CRDs is tolerated here: of all policies that cover this cluster and operator.
+    pub crd_policy: CrdPolicy,
     /// The objects that somebody allowed to be deleted, as `Kind namespace/name` or `Kind name`.
     pub may_delete: Vec<String>,
 }
