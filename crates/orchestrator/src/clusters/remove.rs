@@ -50,6 +50,16 @@ impl Manager {
     /// Removes what is ours from the cluster, and says what was done.
     async fn leave(&self, cluster: &Cluster, removal: Removal) -> Result<String, Error> {
         let name = &cluster.name;
+        // Even by force: a server may be at it in this moment.
+        if let Some(rollout) = self.store().rollouts_on(cluster.id).await?.first() {
+            return Err(Error::new(
+                Code::Conflict,
+                format!(
+                    "cluster {name} is part of deployment {rollout}, which goes on; wait for its end, or cancel it \
+                     and remove the cluster then"
+                ),
+            ));
+        }
         let operators = self.operators_on(cluster.id).await?;
         if removal == Removal::Orderly && !operators.is_empty() {
             return Err(Error::new(

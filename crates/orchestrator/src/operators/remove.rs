@@ -10,13 +10,22 @@ use crate::error::{Code, Error};
 use crate::manager::Manager;
 use crate::operators::OPERATOR_VERSIONS;
 use crate::ports::StoreError;
-use crate::ports::store::OperatorWrite;
+use crate::ports::store::{OperatorWrite, RESERVED_OPERATOR};
 
 impl Manager {
     /// Forgets an operator that is installed nowhere. No cluster is touched.
     pub async fn remove_operator(&self, actor: &Actor, name: &str) -> Result<(), Error> {
         self.permit(actor, Permission::RemoveOperators, "operator.remove", &resource(name)).await?;
         let operator = self.find_operator(name).await?;
+        if let Some(rollout) = self.store().rollouts_of(operator.id).await?.first() {
+            return Err(Error::new(
+                Code::Conflict,
+                format!(
+                    "{name} is being rolled out by deployment {rollout}; wait for its end, or cancel it and remove \
+                     {name} then"
+                ),
+            ));
+        }
         let deployed = self.deployed(&operator).await?;
         if !deployed.is_empty() {
             let clusters: Vec<&str> = deployed.iter().map(|deployed| deployed.cluster.as_str()).collect();
@@ -30,6 +39,10 @@ impl Manager {
             .audit(entry)
             .tell(news(&operator.name, "removed", json!({})));
         match self.store().commit(changes).await {
+            Err(StoreError::Referenced { constraint }) if constraint == RESERVED_OPERATOR => Err(Error::new(
+                Code::Conflict,
+                format!("a deployment of {name} began in this moment; wait for its end, and repeat"),
+            )),
             // Found on a cluster in this moment.
             Err(StoreError::Referenced { .. }) => Err(installed(name, "")),
             done => done.map_err(Error::from),

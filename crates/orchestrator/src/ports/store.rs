@@ -31,7 +31,7 @@ pub use health::{HealthCount, HealthRecord, HealthRows, HealthSample, HealthWrit
 pub use operators::{KnownVersion, OperatorFilter, OperatorRows, OperatorWrite, Sealed};
 pub use outbox::{Message, OUTBOX, OutboxRows, Outgoing, Recipient};
 pub use rollouts::{
-    GivenValues, Happened, RESERVED, Recorded, Rollout, RolloutFilter, RolloutNews, RolloutRows,
+    GivenValues, Happened, RESERVED, RESERVED_OPERATOR, Recorded, Rollout, RolloutFilter, RolloutNews, RolloutRows,
     RolloutWrite, StepRow,
 };
 pub use settings::{SettingsRows, SettingsWrite, StoredSetting};
@@ -106,6 +106,7 @@ pub trait Store:
     + HealthRows
     + OperatorRows
     + OutboxRows
+    + RolloutRows
     + SettingsRows
     + UserRows
     + WorkRows

@@ -155,6 +155,12 @@ pub trait RolloutRows: Send + Sync {
         clusters: &[ClusterId],
     ) -> Result<Vec<(ClusterId, RolloutId)>, StoreError>;
 
+    /// Which rollouts hold an operator, wherever it is.
+    async fn rollouts_of(&self, operator: OperatorId) -> Result<Vec<RolloutId>, StoreError>;
+
+    /// Which rollouts hold something on a cluster.
+    async fn rollouts_on(&self, cluster: ClusterId) -> Result<Vec<RolloutId>, StoreError>;
+
     /// How many have not ended.
     async fn active_rollouts(&self) -> Result<u64, StoreError>;
 
@@ -284,6 +290,9 @@ pub struct Happened {
 
 /// The constraint of one active rollout per operator and cluster.
 pub const RESERVED: &str = "rollout_reservations_pkey";
+
+/// The constraint of an operator that is being rolled out: it cannot be removed.
+pub const RESERVED_OPERATOR: &str = "rollout_reservations_operator_id_fkey";
 
 /// Values as they are sealed: what somebody gave with the request.
 pub type GivenValues = Map<String, Value>;
