@@ -5,6 +5,7 @@
 
 pub mod charts;
 pub mod clock;
+pub mod fleet;
 pub mod identity;
 pub mod keyring;
 pub mod kubernetes;

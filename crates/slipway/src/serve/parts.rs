@@ -10,6 +10,7 @@ use slipway_domain::name::Name;
 use slipway_http::Secret;
 use slipway_http::shell::Shell;
 use slipway_infra::charts::{ChartRepositories, HelmPrograms};
+use slipway_infra::fleet::KubeFleet;
 use slipway_infra::identity::Identities;
 use slipway_infra::keyring::{AesKeyring, KeySource};
 use slipway_infra::kubernetes::KubernetesCrds;
@@ -65,9 +66,9 @@ pub(super) async fn manager(
     let parts = Parts {
         store,
         clusters: Arc::new(KubernetesClusters::new(Arc::clone(&connections), rules)),
-        charts: Arc::new(ChartRepositories::new(helm)),
         probes: Arc::new(KubeProbes::new(Arc::clone(&connections) as _)),
-        fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
+        fleet: Arc::new(KubeFleet::new(Arc::clone(&connections), helm.clone())),
+        charts: Arc::new(ChartRepositories::new(helm)),
         releases: Arc::new(HelmReleases::new(Arc::clone(&connections))),
         keyring,
         notifier: Arc::new(notifiers(config)?),

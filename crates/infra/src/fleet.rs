@@ -1,0 +1,98 @@
+//! Operators on clusters, changed with helm and through the Kubernetes API.
+//!
+//! Every step looks before it acts, so that the same act twice equals once. helm is given what was rendered
+//! and judged, never the chart itself, and a token that dies with the attempt. CRDs are never in its hands.
+
+mod crds;
+mod fault;
+mod migrate;
+mod preflight;
+mod render;
+mod site;
+mod smoke;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use slipway_domain::preflight::Preflight;
+use slipway_domain::rollout::StepKind;
+use slipway_helm::Helm;
+use slipway_orchestrator::ports::Fleet;
+use slipway_orchestrator::ports::fleet::{Act, Acted, FleetError, Removal, Standing, Subject};
+use tokio::sync::OnceCell;
+
+use crate::charts::HelmPrograms;
+use crate::kubernetes::Connections;
+
+use fault::Fault;
+use site::Site;
+
+/// Changes operators on registered clusters.
+pub struct KubeFleet {
+    connections: Arc<Connections>,
+    programs: HelmPrograms,
+    helm: OnceCell<Helm>,
+}
+
+impl KubeFleet {
+    /// On these connections, with these programs.
+    pub fn new(connections: Arc<Connections>, programs: HelmPrograms) -> Self {
+        Self { connections, programs, helm: OnceCell::new() }
+    }
+
+    /// The cluster of a subject, and what is needed to change it.
+    async fn site(&self, subject: &Subject) -> Result<Site, Fault> {
+        let helm = self.helm.get_or_try_init(|| async {
+            match &self.programs.helm {
+                Some(program) => Helm::at(program, &self.programs.guardian).await,
+                None => Helm::find(&self.programs.guardian).await,
+            }
+        });
+        let helm = helm.await?.clone();
+        Site::open(Arc::clone(&self.connections), helm, subject).await
+    }
+
+    async fn step(&self, act: &Act) -> Result<Acted, Fault> {
+        let site = self.site(&act.subject).await?;
+        match act.key.kind {
+            StepKind::Crds => crds::apply(&site, act).await,
+            StepKind::ReturnCrds => crds::give_back(&site, act).await,
+            StepKind::Migrate => migrate::forward(&site, act).await,
+            StepKind::Smoke => smoke::run(&site, act).await,
+            StepKind::Preflight => {
+                let preflight = preflight::look(&site, &act.subject, act.now).await?;
+                Ok(Acted { outcome: preflight.outcome(), snapshot: None, preflight: Some(preflight) })
+            }
+            other => Err(Fault::Failed(format!("{} cannot be done here yet", other.words()))),
+        }
+    }
+}
+
+#[async_trait]
+impl Fleet for KubeFleet {
+    #[tracing::instrument(name = "fleet.preflight", skip_all, fields(cluster = %subject.cluster, operator = %subject.operator_name))]
+    async fn preflight(&self, subject: &Subject, now: Timestamp) -> Result<Preflight, FleetError> {
+        let site = self.site(subject).await?;
+        Ok(preflight::look(&site, subject, now).await?)
+    }
+
+    #[tracing::instrument(name = "fleet.act", skip_all, fields(act = %act.key, operator = %act.subject.operator_name))]
+    async fn act(&self, act: &Act) -> Acted {
+        match self.step(act).await {
+            Ok(acted) => acted,
+            Err(fault) => {
+                tracing::info!(%fault, "the step was not done");
+                Acted::from(fault.outcome())
+            }
+        }
+    }
+
+    async fn standing(&self, _subject: &Subject) -> Result<Standing, FleetError> {
+        Err(FleetError::Refused("which revision runs cannot be seen here yet".to_owned()))
+    }
+
+    async fn uninstall(&self, _subject: &Subject, _removal: Removal) -> Result<Vec<String>, FleetError> {
+        Err(FleetError::Refused("nothing is taken away here yet".to_owned()))
+    }
+}

@@ -1,0 +1,187 @@
+//! Custom resources: all of a CRD, page by page, and a hash of what people wrote in each.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use slipway_crd_compat::crd::Crd;
+
+use super::api::{Api, Trouble, quoted};
+use super::kinds::Kind;
+
+/// So many objects come at once.
+const PAGE: usize = 250;
+
+/// The version at which all objects of a live CRD can be read: the stored one, or another that is served.
+pub(crate) fn readable(crd: &Crd) -> Option<String> {
+    let versions = crd.versions();
+    let stored = versions.iter().find(|version| version.storage() && version.served());
+    let any = || versions.iter().find(|version| version.served());
+    stored.or_else(any).map(|version| version.name().to_owned())
+}
+
+/// Hands on all objects of a kind, a page at a time, as they are now.
+pub(crate) async fn each_page(
+    api: &Api,
+    kind: &Kind,
+    mut take: impl AsyncFnMut(Vec<Value>) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let mut next = String::new();
+    loop {
+        let mut path = format!("{}?limit={PAGE}", kind.collection(None));
+        if !next.is_empty() {
+            let _ = write!(path, "&continue={}", quoted(&next));
+        }
+        let mut list = match api.get(&path).await {
+            // The list went on for longer than the API server remembers it. It may be gone on with at what is
+            // there now, which is all that is wanted here: nothing that stays is left out.
+            Err(Trouble::Refused(status)) if status.code == 410 => {
+                let token = status.metadata.as_ref().and_then(|list| list.continue_.clone());
+                match token.filter(|token| !token.is_empty() && *token != next) {
+                    Some(token) => {
+                        next = token;
+                        continue;
+                    }
+                    None => return Err(Trouble::Refused(status)),
+                }
+            }
+            other => other?,
+        };
+        let items = match list.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) => items,
+            _ => Vec::new(),
+        };
+        next = list.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().to_owned();
+        take(items).await?;
+        if next.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+/// A text of a field of the metadata.
+pub(crate) fn text<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.get("metadata")?.get(key)?.as_str()
+}
+
+/// What people call it: `Certificate shop/web`.
+pub(crate) fn name_of(crd: &Crd, object: &Value) -> String {
+    let name = text(object, "name").unwrap_or_default();
+    match text(object, "namespace") {
+        Some(namespace) => format!("{} {namespace}/{name}", crd.kind()),
+        None => format!("{} {name}", crd.kind()),
+    }
+}
+
+/// The hash of what people wrote in an object, with the object's name behind it: once it is gone, nothing else
+/// could name it.
+pub(crate) fn kept(crd: &Crd, object: &Value) -> String {
+    let spec = object.get("spec").cloned().unwrap_or_else(|| rest(object));
+    let digest = Sha256::digest(sorted(&spec).as_bytes());
+    let hash: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("{hash} {}", name_of(crd, object))
+}
+
+/// JSON with the keys of every object in order, so that equal values are equal texts.
+fn sorted(value: &Value) -> String {
+    let mut text = String::new();
+    write_sorted(&mut text, value);
+    text
+}
+
+fn write_sorted(text: &mut String, value: &Value) {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            text.push('{');
+            for (index, (key, value)) in entries.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                let _ = write!(text, "{}:", Value::String(key.clone()));
+                write_sorted(text, value);
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_sorted(text, item);
+            }
+            text.push(']');
+        }
+        other => {
+            let _ = write!(text, "{other}");
+        }
+    }
+}
+
+/// All but what the server and controllers write, for kinds without a `spec`.
+fn rest(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        for key in ["apiVersion", "kind", "metadata", "status"] {
+            fields.remove(key);
+        }
+    }
+    object
+}
+
+/// The name behind a hash.
+pub(crate) fn name_in(kept: &str) -> &str {
+    kept.split_once(' ').map_or("an object", |(_, name)| name)
+}
+
+/// The hashes of all objects of a CRD at a version, by uid.
+pub(crate) async fn hashes(api: &Api, crd: &Crd, version: &str) -> Result<BTreeMap<String, String>, Trouble> {
+    let kind = Kind::of_crd(crd, version);
+    let mut all = BTreeMap::new();
+    each_page(api, &kind, async |items| {
+        for item in &items {
+            if let Some(uid) = text(item, "uid") {
+                all.insert(uid.to_owned(), kept(crd, item));
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn crd() -> Crd {
+        Crd::from_value(json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "boats.sea.dev"},
+            "spec": {"group": "sea.dev", "scope": "Namespaced", "names": {"plural": "boats", "kind": "Boat"},
+                "versions": [{"name": "v1", "served": true, "storage": false,
+                    "schema": {"openAPIV3Schema": {"type": "object"}}},
+                    {"name": "v2", "served": false, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object"}}}]}}))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_hash_is_of_what_people_wrote_and_keeps_the_name() {
+        let boat = |status: i32, sails: i32| {
+            json!({"apiVersion": "sea.dev/v1", "kind": "Boat", "spec": {"sails": sails, "b": 1},
+                "metadata": {"name": "a", "namespace": "sea", "resourceVersion": status.to_string()},
+                "status": {"knots": status}})
+        };
+        assert_eq!(kept(&crd(), &boat(1, 2)), kept(&crd(), &boat(2, 2)));
+        assert_ne!(kept(&crd(), &boat(1, 2)), kept(&crd(), &boat(1, 3)));
+        assert_eq!(name_in(&kept(&crd(), &boat(1, 2))), "Boat sea/a");
+        let plain = |x: i32| json!({"metadata": {"name": "a"}, "data": x});
+        assert_ne!(kept(&crd(), &plain(1)), kept(&crd(), &plain(2)));
+        assert_eq!(readable(&crd()).as_deref(), Some("v1"), "the stored one is not served");
+    }
+}

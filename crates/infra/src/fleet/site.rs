@@ -1,0 +1,41 @@
+//! One cluster, and what is needed to change it.
+
+use std::sync::Arc;
+
+use slipway_domain::id::ClusterId;
+use slipway_helm::{Helm, Kubeconfig};
+use slipway_orchestrator::ports::fleet::Subject;
+use slipway_orchestrator::ports::probes::ReleaseAt;
+
+use super::fault::Fault;
+use crate::kubernetes::Connections;
+
+/// A cluster, and what is needed to change it.
+pub(crate) struct Site {
+    pub(crate) cluster: ClusterId,
+    pub(crate) client: kube::Client,
+    pub(crate) helm: Helm,
+    connections: Arc<Connections>,
+}
+
+impl Site {
+    pub(crate) async fn open(
+        connections: Arc<Connections>,
+        helm: Helm,
+        subject: &Subject,
+    ) -> Result<Self, Fault> {
+        let cluster = subject.placement.cluster;
+        let client = connections.client(cluster).await?;
+        Ok(Self { cluster, client, helm, connections })
+    }
+
+    /// How helm reaches the cluster with the server's own token: for reading only.
+    pub(crate) async fn kubeconfig(&self) -> Result<Kubeconfig, Fault> {
+        Ok(Kubeconfig::new(self.connections.kubeconfig(self.cluster).await?))
+    }
+}
+
+/// The release that a rollout makes: the second one for blue-green, else the one that is there.
+pub(crate) fn made(subject: &Subject) -> &ReleaseAt {
+    subject.placement.beside.as_ref().map_or(&subject.placement.release, |beside| &beside.release)
+}
