@@ -10,11 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use sha2::{Digest as _, Sha256};
 
 use crate::loopback::{Access, HttpServer, Identity};
+use chart::hexadecimal;
 
 pub use chart::{Chart, ChartBuilder};
 pub use registry::{OciRegistry, OciRegistryBuilder};
@@ -38,8 +41,35 @@ pub struct ChartRepositoryBuilder {
 struct Offer {
     /// By the name of the archive, `<chart>-<version>.tgz`.
     charts: BTreeMap<String, Chart>,
+    /// The index of these charts, once somebody asked for it: writing it takes a while for a thousand.
+    index: Option<Index>,
     broken: Option<StatusCode>,
     requests: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Index {
+    bytes: Bytes,
+    tag: HeaderValue,
+}
+
+impl Offer {
+    /// Changes what is on offer.
+    fn charts(&mut self) -> &mut BTreeMap<String, Chart> {
+        self.index = None;
+        &mut self.charts
+    }
+
+    fn index(&mut self) -> Result<Index> {
+        if let Some(index) = &self.index {
+            return Ok(index.clone());
+        }
+        let text = index::render(self.charts.values())?;
+        let tag = HeaderValue::from_str(&format!("\"{}\"", hexadecimal(&Sha256::digest(&text))))?;
+        let index = Index { bytes: text.into(), tag };
+        self.index = Some(index.clone());
+        Ok(index)
+    }
 }
 
 impl ChartRepositoryBuilder {
@@ -90,12 +120,12 @@ impl ChartRepository {
 
     /// Puts a chart on offer; the same version again replaces it, as a careless publisher would.
     pub fn add(&self, chart: &Chart) {
-        self.offer().charts.insert(chart.file_name(), chart.clone());
+        self.offer().charts().insert(chart.file_name(), chart.clone());
     }
 
     /// Takes a version away.
     pub fn remove(&self, name: &str, version: &str) -> Result<()> {
-        if self.offer().charts.remove(&format!("{name}-{version}.tgz")).is_none() {
+        if self.offer().charts().remove(&format!("{name}-{version}.tgz")).is_none() {
             bail!("the chart repository has no {name} {version}");
         }
         Ok(())
@@ -122,7 +152,7 @@ impl ChartRepository {
     }
 }
 
-async fn serve(State(offer): State<Arc<Mutex<Offer>>>, uri: Uri) -> Response {
+async fn serve(State(offer): State<Arc<Mutex<Offer>>>, uri: Uri, headers: HeaderMap) -> Response {
     let mut offer = offer.lock().unwrap_or_else(PoisonError::into_inner);
     let path = uri.path().trim_start_matches('/');
     offer.requests.push(path.to_owned());
@@ -130,8 +160,15 @@ async fn serve(State(offer): State<Arc<Mutex<Offer>>>, uri: Uri) -> Response {
         return (status, "broken, as the test asked\n").into_response();
     }
     if path == "index.yaml" {
-        return match index::render(offer.charts.values()) {
-            Ok(index) => ([(header::CONTENT_TYPE, "application/x-yaml")], index).into_response(),
+        return match offer.index() {
+            // As most servers of files do: whoever knows the index by its tag is not sent it again.
+            Ok(index) if headers.get(header::IF_NONE_MATCH) == Some(&index.tag) => {
+                (StatusCode::NOT_MODIFIED, [(header::ETAG, index.tag)]).into_response()
+            }
+            Ok(Index { bytes, tag }) => {
+                let kind = HeaderValue::from_static("application/x-yaml");
+                ([(header::CONTENT_TYPE, kind), (header::ETAG, tag)], bytes).into_response()
+            }
             Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}\n")).into_response(),
         };
     }

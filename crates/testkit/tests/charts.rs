@@ -132,6 +132,32 @@ async fn the_index_names_the_digest_of_what_is_served() -> Result<()> {
 }
 
 #[tokio::test]
+async fn an_index_is_sent_once_and_changes_with_its_charts() -> Result<()> {
+    slipway_testkit::init();
+    let repository = ChartRepository::start().await?;
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let fetch = async |tag: Option<&str>| {
+        let mut request = client.get(format!("{}/index.yaml", repository.url()));
+        if let Some(tag) = tag {
+            request = request.header("if-none-match", tag);
+        }
+        let reply = request.send().await?;
+        let tag = reply.headers()["etag"].to_str()?.to_owned();
+        anyhow::Ok((reply.status().as_u16(), tag, reply.text().await?))
+    };
+    repository.add(&sample("1.0.0")?);
+    let (_, first, text) = fetch(None).await?;
+    assert!(text.contains("1.0.0"));
+    assert_eq!(fetch(Some(&first)).await?, (304, first.clone(), String::new()));
+    repository.add(&sample("1.1.0")?);
+    let (status, second, text) = fetch(Some(&first)).await?;
+    assert!(status == 200 && second != first && text.contains("1.1.0"), "{text}");
+    repository.remove("greeter", "1.1.0")?;
+    assert_eq!(fetch(Some(&second)).await?.1, first, "the same charts, the same index");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_chart_pulls_over_tls_with_a_password() -> Result<()> {
     let repository = ChartRepository::builder().login("reader", "right").tls().start().await?;
     let chart = sample("1.0.0")?;
