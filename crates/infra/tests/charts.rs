@@ -381,6 +381,7 @@ async fn a_chart_that_cannot_be_rendered_still_tells_its_definitions_and_why() {
     let chart = ChartBuilder::new("greeter", "1.0.0")
         .crd("a.yaml", &definition("alphas"))
         .template("x.yaml", "{{ required \"a domain is needed\" .Values.domain }}")
+        .template("b.yaml", &definition("betas"))
         .build()
         .unwrap();
     let values = Map::new();
@@ -388,6 +389,30 @@ async fn a_chart_that_cannot_be_rendered_still_tells_its_definitions_and_why() {
     let contents = charts().open(&archive(&chart), rendering).await.unwrap();
     assert_eq!(names(&contents.crds), ["alphas.example.com"]);
     assert!(contents.not_rendered.unwrap().contains("a domain is needed"));
+}
+
+#[tokio::test]
+async fn helm_is_not_asked_for_what_it_cannot_tell() {
+    let guardian = slipway_testkit::guardian::guardian().unwrap().to_owned();
+    let programs = HelmPrograms { guardian, helm: Some("/nowhere/helm".into()) };
+    let charts = ChartRepositories::new(programs);
+    let builder = ChartBuilder::new("greeter", "1.0.0")
+        .crd("a.yaml", &definition("alphas"))
+        .template("x.yaml", "{{ toYaml .Values.extra }}");
+    let open = async |builder: ChartBuilder, values: Value| {
+        let values = values.as_object().cloned().unwrap();
+        let rendering = Rendering { release: "greeter", namespace: "greeter", values: &values };
+        charts.open(&archive(&builder.build().unwrap()), rendering).await
+    };
+    let contents = open(builder.clone(), json!({"extra": {"kind": "ConfigMap"}})).await.unwrap();
+    assert_eq!((names(&contents.crds), contents.not_rendered), (vec!["alphas.example.com"], None));
+    for (builder, values) in [
+        (builder.clone(), json!({"extra": {"kind": "CustomResourceDefinition"}})),
+        (builder.template("b.yaml", &definition("betas")), json!({})),
+    ] {
+        let failed = open(builder, values).await.unwrap_err();
+        assert!(matches!(failed, ChartsError::Unable { .. }), "{failed}");
+    }
 }
 
 #[tokio::test]

@@ -22,6 +22,8 @@ pub(super) struct Chart {
     pub(super) version: String,
     /// Files of `crds/`, of the chart and its parts, by path.
     pub(super) crds: BTreeMap<String, String>,
+    /// Whether a definition may be among what its templates make.
+    pub(super) may_render_crds: bool,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +90,8 @@ impl Chart {
             }
             let below = rest.join("/");
             let wanted = (depth == 0 && below == "Chart.yaml") || is_crd(rest) || is_part(rest);
-            if !wanted {
+            let rendered = !self.may_render_crds && is_rendered(rest);
+            if !wanted && !rendered {
                 continue;
             }
             let mut content = Vec::new();
@@ -96,7 +99,9 @@ impl Chart {
                 .take(LARGEST_FILE)
                 .read_to_end(&mut content)
                 .map_err(|error| format!("{shown} cannot be unpacked: {error}"))?;
-            if is_part(rest) {
+            if rendered {
+                self.may_render_crds = mentions_crds(&String::from_utf8_lossy(&content));
+            } else if is_part(rest) {
                 inner.push((format!("{above}{below}"), content));
             } else {
                 let text = String::from_utf8(content).map_err(|_| format!("{shown} is no text"))?;
@@ -165,6 +170,22 @@ fn is_crd(path: &[String]) -> bool {
         let name = name.to_lowercase();
         [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end))
     })
+}
+
+/// A template of the chart or of a part of it that is not packed, or the values for them.
+fn is_rendered(path: &[String]) -> bool {
+    match path {
+        [charts, _, rest @ ..] if charts == "charts" => is_rendered(rest),
+        [templates, _, ..] if templates == "templates" => true,
+        [values] => values == "values.yaml",
+        _ => false,
+    }
+}
+
+/// Whether a template or a value may make a definition: it names the kind, or takes other files of the chart, which
+/// may.
+pub(super) fn mentions_crds(text: &str) -> bool {
+    text.contains("CustomResourceDefinition") || text.contains("Files")
 }
 
 /// A part that is packed.

@@ -28,7 +28,12 @@ impl ChartRepositories {
         });
         let (chart, mut found) =
             read.await.map_err(|_| "reading it was broken off".to_owned()).flatten().map_err(refused)?;
-        let not_rendered = self.rendered(archive, rendering, &mut found).await?;
+        // helm takes a tenth of a second and more, which most charts need not cost whoever registers them.
+        let not_rendered = if chart.may_render_crds || values_may(rendering) {
+            self.rendered(archive, rendering, &mut found).await?
+        } else {
+            None
+        };
         Ok(ChartContents {
             name: chart.name,
             version: chart.version,
@@ -66,6 +71,11 @@ impl ChartRepositories {
             Err(error) => Ok(Some(error.to_string())),
         }
     }
+}
+
+/// Whether the values may make a template write a definition: some charts add whole objects from them.
+fn values_may(rendering: Rendering<'_>) -> bool {
+    serde_json::to_string(rendering.values).is_ok_and(|text| archive::mentions_crds(&text))
 }
 
 /// Adds the definitions of a text, by name. A document that claims to be one and is none is an error.

@@ -113,3 +113,30 @@ fn what_is_no_chart_is_said_to_be_none() {
     let cut = pack(&[twice]);
     assert!(Chart::read(&cut[..cut.len() / 2], &Limits::default()).is_err());
 }
+
+#[test]
+fn what_may_render_definitions_is_told_by_its_words() {
+    let may = |entries: &[(&str, &str)]| {
+        let mut all = vec![file("greeter/Chart.yaml", CHART.as_bytes())];
+        all.extend(entries.iter().map(|(name, text)| file(name, text.as_bytes())));
+        Chart::read(&pack(&all), &Limits::default()).unwrap().may_render_crds
+    };
+    let kind = "kind: CustomResourceDefinition";
+    // What is in `crds/` is read without helm, and nobody renders a README.
+    assert!(!may(&[
+        ("greeter/crds/a.yaml", kind),
+        ("greeter/README.md", kind),
+        ("greeter/templates/x.yaml", "a: 1")
+    ]));
+    assert!(may(&[("greeter/templates/crds/a.yaml", kind)]));
+    assert!(may(&[("greeter/values.yaml", kind)]), "as an object to add");
+    assert!(may(&[("greeter/charts/loose/templates/a.tpl", kind)]));
+    assert!(may(&[("greeter/templates/a.yaml", "{{ .Files.Get \"crds/a.yaml\" }}")]), "with changes, maybe");
+    let part = pack(&[
+        file("part/Chart.yaml", b"name: part\nversion: 2.0.0\n"),
+        file("part/templates/b.yaml", kind.as_bytes()),
+    ]);
+    let whole =
+        pack(&[file("greeter/Chart.yaml", CHART.as_bytes()), file("greeter/charts/part-2.0.0.tgz", &part)]);
+    assert!(Chart::read(&whole, &Limits::default()).unwrap().may_render_crds);
+}
