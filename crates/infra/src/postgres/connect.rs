@@ -4,12 +4,15 @@ use std::fmt;
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection as _, PgPool};
 use zeroize::Zeroizing;
 
 /// The oldest PostgreSQL that is supported.
 const OLDEST: i32 = 15;
+
+/// A connection that was used a moment ago is there; one that was not is asked first.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// How to reach the database.
 #[derive(Clone)]
@@ -102,6 +105,16 @@ pub async fn connect(options: &Options) -> Result<PgPool, ConnectError> {
     let pool = PgPoolOptions::new()
         .max_connections(options.connections)
         .acquire_timeout(options.acquire_timeout)
+        // Asking each time doubles the ways to the database and back that a request takes.
+        .test_before_acquire(false)
+        .before_acquire(|connection, used| {
+            Box::pin(async move {
+                if used.idle_for > QUIET {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .connect_with(address)
         .await
         .map_err(refused)?;

@@ -20,7 +20,7 @@ use rows::{installation, known_version, operator};
 pub(super) use apply::apply;
 
 /// An operator with what is counted and looked up beside it.
-const OPERATORS: &str = "SELECT o.*, \
+const OPERATORS: &str = "SELECT *, \
      EXISTS (SELECT 1 FROM operator_credentials c WHERE c.operator_id = o.id) AS has_credentials, \
      (SELECT count(DISTINCT i.cluster_id) FROM installations i WHERE i.operator_id = o.id) AS deployed_clusters \
      FROM operators o";
@@ -44,14 +44,24 @@ impl OperatorRows for PostgresStore {
     }
 
     async fn operators(&self, filter: &OperatorFilter, window: Window) -> Result<Page<Operator>, StoreError> {
-        let mut count = QueryBuilder::new("SELECT count(*) FROM operators o");
-        filtered(&mut count, filter);
-        let total: i64 = count.build_query_scalar().fetch_one(self.pool()).await.map_err(refused)?;
-        let mut query = QueryBuilder::new(OPERATORS);
+        // How many there are comes with each row: one way to the database and back.
+        let mut query = QueryBuilder::new("WITH counted AS (SELECT count(*) AS total FROM operators o");
+        filtered(&mut query, filter);
+        query.push(") ").push(OPERATORS).push(" CROSS JOIN counted");
         filtered(&mut query, filter);
         query.push(" ORDER BY o.name LIMIT ").push_bind(i64::from(window.limit));
         query.push(" OFFSET ").push_bind(i64::try_from(window.offset).unwrap_or(i64::MAX));
         let rows = query.build().fetch_all(self.pool()).await.map_err(refused)?;
+        let total: i64 = match rows.first() {
+            Some(row) => get(row, "total")?,
+            None if window.offset == 0 => 0,
+            // Beyond the last one.
+            None => {
+                let mut count = QueryBuilder::new("SELECT count(*) FROM operators o");
+                filtered(&mut count, filter);
+                count.build_query_scalar().fetch_one(self.pool()).await.map_err(refused)?
+            }
+        };
         let items = rows.iter().map(operator).collect::<Result<_, _>>()?;
         Ok(Page { items, total: u64::try_from(total).unwrap_or(0), window })
     }

@@ -228,8 +228,9 @@ async fn lists_are_filtered_paged_and_in_the_order_of_rollouts() {
     let all = ClusterFilter::default;
     assert_eq!(list(all(), window(20, 0)).await, ("d b a c".to_owned(), 4, false));
     assert_eq!(list(all(), window(2, 1)).await, ("b a".to_owned(), 4, true));
+    assert_eq!(list(all(), window(2, 9)).await, (String::new(), 4, false), "beyond the last one");
     let filter = ClusterFilter { environment: Some(Environment::Production), ..all() };
-    assert_eq!(list(filter, window(20, 0)).await.0, "a c");
+    assert_eq!(list(filter, window(1, 0)).await, ("a".to_owned(), 2, true));
     let filter = ClusterFilter { labels: vec![("team".to_owned(), "core".to_owned())], ..all() };
     assert_eq!(list(filter, window(20, 0)).await.0, "d b c");
     let filter = ClusterFilter { health: Some(HealthStatus::Unhealthy), ..all() };

@@ -224,6 +224,9 @@ async fn operators_are_listed_by_namespace_label_and_newer_versions() {
     let part =
         server.manager.operators(&admin(), &filter(), Window::new(Some(1), Some(1)).unwrap()).await.unwrap();
     assert_eq!((part.items[0].name.as_str(), part.total, part.has_more()), ("b", 3, true));
+    let beyond =
+        server.manager.operators(&admin(), &filter(), Window::new(Some(1), Some(9)).unwrap()).await.unwrap();
+    assert_eq!((beyond.items.len(), beyond.total, beyond.has_more()), (0, 3, false));
 }
 
 #[tokio::test]
