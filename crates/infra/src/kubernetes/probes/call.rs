@@ -85,6 +85,24 @@ impl Call {
         self.send(Method::GET, path, None, "application/json").await
     }
 
+    /// The same where much may come: it is read apart from what else the server does. With how many bytes came.
+    pub(super) async fn get_much<T: DeserializeOwned + Send + 'static>(
+        &self,
+        path: &str,
+    ) -> Result<(T, usize), Fault> {
+        let text = self.text(path).await?;
+        let size = text.len();
+        let read = tokio::task::spawn_blocking(move || {
+            serde_json::from_str(&text).map_err(|error| error.to_string())
+        });
+        let read = read.await.map_err(|_| "reading it was broken off".to_owned()).flatten();
+        read.map(|value| (value, size)).map_err(|error| self.strange(&error))
+    }
+
+    fn strange(&self, error: &dyn fmt::Display) -> Fault {
+        Fault::Strange(format!("cluster {} answered something strange: {error}", self.cluster))
+    }
+
     /// A list without the objects themselves: names and labels only.
     pub(super) async fn metadata<T: DeserializeOwned>(&self, path: &str) -> Result<T, Fault> {
         let mut request = Self::request(Method::GET, path, None, "application/json")?;
@@ -147,9 +165,7 @@ impl Call {
     pub(super) fn fault(&self, error: &kube::Error) -> Fault {
         match error {
             kube::Error::Api(status) => Fault::Refused { code: status.code, message: status.message.clone() },
-            kube::Error::SerdeError(error) => {
-                Fault::Strange(format!("cluster {} answered something strange: {error}", self.cluster))
-            }
+            kube::Error::SerdeError(error) => self.strange(error),
             other => {
                 // The innermost cause is the one that says something: connection refused, unknown issuer.
                 let mut cause: &dyn std::error::Error = other;

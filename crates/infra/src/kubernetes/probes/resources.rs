@@ -1,6 +1,7 @@
 //! Custom resources, page by page. Of each only what tells its health is kept.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -13,8 +14,14 @@ use super::call::{Call, Fault, quoted};
 use super::definition::Definition;
 use super::{Definitions, missing};
 
-/// So many objects come at once.
-const PAGE: u32 = 500;
+/// So many objects come with the first page.
+const PAGE: usize = 500;
+
+/// What a further page may be large: few pages cost the API server less than many, and take more room here.
+const PAGE_BYTES: usize = 2 << 20;
+
+/// The fewest and the most objects of a further page.
+const PAGES: RangeInclusive<usize> = 100..=2_500;
 
 /// So many kinds are read at once.
 const AT_ONCE: usize = 4;
@@ -144,14 +151,16 @@ async fn pages(
 ) -> Result<Tally, Fault> {
     let mut tally = Tally::new(&definition.name, &definition.kind, manner.at, stale_after);
     let mut next = String::new();
+    let mut limit = PAGE;
     loop {
-        let mut path = format!("{}?limit={PAGE}", definition.path(&definition.storage));
+        let mut path = format!("{}?limit={limit}", definition.path(&definition.storage));
         if !next.is_empty() {
             let _ = write!(path, "&continue={}", quoted(&next));
         } else if manner.freshness == Freshness::Remembered {
             path.push_str("&resourceVersion=0");
         }
-        let list: List = call.get(&path).await?;
+        let (list, bytes) = call.get_much::<List>(&path).await?;
+        limit = further(list.items.len(), bytes);
         for object in list.items {
             tally.add(&seen(object, condition, manner.at));
         }
@@ -160,6 +169,12 @@ async fn pages(
         }
         next = list.metadata.next;
     }
+}
+
+/// How many objects the next page may have, by the size of those of the last one.
+fn further(objects: usize, bytes: usize) -> usize {
+    let each = (bytes / objects.max(1)).max(1);
+    (PAGE_BYTES / each).clamp(*PAGES.start(), *PAGES.end())
 }
 
 fn seen(object: Object, condition: &str, now: Timestamp) -> ObjectSeen {
@@ -192,5 +207,18 @@ fn seen(object: Object, condition: &str, now: Timestamp) -> ObjectSeen {
         answered,
         has_status,
         condition,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_pages_are_as_large_as_there_is_room() {
+        assert_eq!(further(500, 500 * 900), 2330);
+        assert_eq!(further(500, 500 * 100), 2500, "no more than an API server likes");
+        assert_eq!(further(500, 500 * 500_000), 100, "objects of half a megabyte");
+        assert_eq!(further(0, 0), 2500);
     }
 }
