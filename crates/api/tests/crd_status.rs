@@ -21,9 +21,11 @@ use slipway_orchestrator::Changeset;
 use slipway_orchestrator::changes::Work;
 use slipway_orchestrator::clusters::Registration;
 use slipway_orchestrator::clusters::access::Secret;
-use slipway_orchestrator::crds::{CRD_STATUS, CrdStatusWorker};
+use slipway_orchestrator::crds::{CRD_STATUS, CrdStatusWorker, EVERY_CLUSTER_SOON};
 use slipway_orchestrator::ports::Store as _;
 use slipway_orchestrator::ports::clusters::GivenAccess;
+use slipway_orchestrator::ports::store::WorkRows as _;
+use slipway_orchestrator::workers::{Next, Worker as _};
 use slipway_testkit::{ControlPlane, until};
 
 const NAME: &str = "widgets.example.com";
@@ -175,4 +177,19 @@ async fn a_cluster_is_told_by_the_schema_it_runs() {
     let status = server.client(Role::Viewer).crd_status("gadgets.example.com", &query).await.unwrap();
     assert_eq!(status.clusters[0].state, "Unknown");
     assert_eq!(status.clusters[0].message.as_deref(), Some("nobody has looked yet"));
+
+    // One piece of work, however many clusters there are, has all of them looked at.
+    let store = &server.stored.store;
+    let live = Arc::new(KubernetesCrds::new(connections(store)));
+    let worker = CrdStatusWorker::new(server.manager.clone(), live);
+    let past = jiff::Timestamp::now() - Duration::from_mins(1);
+    let all = Work { kind: CRD_STATUS, key: EVERY_CLUSTER_SOON.to_owned() };
+    store.commit(Changeset::new().due(all.clone(), past)).await.unwrap();
+    let claims = store.claim(CRD_STATUS, 9, Duration::from_mins(1)).await.unwrap();
+    let claim = claims.into_iter().find(|claim| claim.work == all).unwrap();
+    server.clock.set(past);
+    assert_eq!(worker.work(&claim).await.unwrap(), Next::Ended);
+    let id = server.manager.cluster(&actor(Some(Role::Viewer)), "prod-eu").await.unwrap().id;
+    let claims = store.claim(CRD_STATUS, 9, Duration::from_mins(1)).await.unwrap();
+    assert_eq!(claims.iter().map(|claim| claim.work.key.clone()).collect::<Vec<_>>(), [id.to_string()]);
 }
