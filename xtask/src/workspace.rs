@@ -35,27 +35,28 @@ fn code(status: ExitStatus) -> ExitCode {
     status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// The lab: the demonstration, images and measurements.
+/// The lab: the demonstration and images.
 pub(crate) fn run_lab(words: &[&str]) -> anyhow::Result<ExitCode> {
     // The lab starts the guardian and the manager, and puts the test kit's probe and the operator into images:
     // programs of their own.
-    let packages = [
-        "--package",
-        "slipway-guardian",
-        "--package",
-        "slipway-lab",
-        "--package",
-        "slipway-testkit",
-        "--package",
-        "slipway",
-        "--package",
-        "slipway-application-operator",
-    ];
-    let built = run(&mut cargo(&[["build", "--quiet"].as_slice(), &packages].concat()))?;
+    let packages =
+        ["slipway-guardian", "slipway-lab", "slipway-testkit", "slipway", "slipway-application-operator"];
+    build_and_run(&["--quiet"], &packages, "debug", words)
+}
+
+fn build_and_run(
+    options: &[&str],
+    packages: &[&str],
+    folder: &str,
+    words: &[&str],
+) -> anyhow::Result<ExitCode> {
+    let packages = packages.iter().flat_map(|package| ["--package", package]);
+    let arguments: Vec<&str> = ["build"].into_iter().chain(options.iter().copied()).chain(packages).collect();
+    let built = run(&mut cargo(&arguments))?;
     if !built.success() {
         return Ok(code(built));
     }
-    let lab = target_directory().join("debug/slipway-lab");
+    let lab = target_directory().join(folder).join("slipway-lab");
     Ok(code(run(Command::new(lab).args(words).current_dir(root()))?))
 }
 
@@ -84,9 +85,11 @@ pub(crate) fn conformance(words: &[&str]) -> anyhow::Result<ExitCode> {
     Ok(code(run(&mut cargo(&arguments))?))
 }
 
-/// Measures; each suite writes its figures into `bench/`.
+/// Measures; each suite writes its figures into `bench/`. What measures is optimized as what is measured is: it shares
+/// the machine with it, and would else measure itself.
 pub(crate) fn bench(words: &[&str]) -> anyhow::Result<ExitCode> {
-    run_lab(&[&["bench"], words].concat())
+    let packages = ["slipway-guardian", "slipway-lab", "slipway-testkit"];
+    build_and_run(&["--release"], &packages, "release", &[&["bench"], words].concat())
 }
 
 /// Checks licences, bans and sources. The advisories need a database from elsewhere: a step of its own.
