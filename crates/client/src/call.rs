@@ -59,7 +59,10 @@ impl Client {
         if endpoint.replays() {
             request = request.header("Idempotency-Key", Uuid::new_v4().to_string());
         }
-        Call { client: self, request, repeat: Repeat::of(endpoint), timeout: Some(self.timeout) }
+        // The server may take that long, and says so itself afterwards.
+        let longer = endpoint.seconds.map(|seconds| Duration::from_secs(u64::from(seconds) + 15));
+        let timeout = Some(longer.map_or(self.timeout, |longer| longer.max(self.timeout)));
+        Call { client: self, request, repeat: Repeat::of(endpoint), timeout }
     }
 }
 

@@ -11,6 +11,7 @@ mod call;
 mod client;
 mod clusters;
 mod crds;
+mod deployments;
 mod error;
 mod events;
 mod health;

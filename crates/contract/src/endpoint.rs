@@ -104,6 +104,8 @@ pub struct Endpoint {
     pub query: Option<fn() -> Vec<Parameter>>,
     /// The most bytes that a body may have.
     pub body_limit: usize,
+    /// How many seconds the reply may take to begin, where that is longer than usual.
+    pub seconds: Option<u16>,
     /// Whether the reply carries an `ETag`, and a change may ask for it with `If-Match`.
     pub tagged: bool,
     /// Whether the reply holds a secret, such as a token. Such a reply is never kept, so a POST with the same
@@ -135,6 +137,7 @@ impl Endpoint {
             reply: None,
             query: None,
             body_limit: 256 * 1024,
+            seconds: None,
             tagged: false,
             secret: false,
         }
@@ -197,6 +200,27 @@ impl Endpoint {
     pub const fn up_to(mut self, bytes: usize) -> Self {
         self.body_limit = bytes;
         self
+    }
+
+    /// May take so many seconds to answer: it waits for clusters.
+    #[must_use]
+    pub const fn within(mut self, seconds: u16) -> Self {
+        self.seconds = Some(seconds);
+        self
+    }
+
+    /// Whether a request is meant for it, whatever stands for the parameters of its path.
+    pub fn is_at(&self, method: &str, path: &str) -> bool {
+        let Some(path) = path.strip_prefix(crate::BASE) else { return false };
+        let (mut ours, mut asked) = (self.path.split('/'), path.split('/'));
+        self.method.as_str() == method
+            && loop {
+                match (ours.next(), asked.next()) {
+                    (None, None) => break true,
+                    (Some(part), Some(other)) if part == other || part.starts_with('{') => {}
+                    _ => break false,
+                }
+            }
     }
 
     /// Replies carry an `ETag`; a change may ask for it.

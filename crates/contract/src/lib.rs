@@ -8,6 +8,7 @@ pub mod approvals;
 pub mod audit;
 pub mod clusters;
 pub mod crds;
+pub mod deployments;
 pub mod endpoint;
 pub mod error;
 pub mod health;
@@ -30,6 +31,7 @@ pub const ENDPOINTS: &[&[Endpoint]] = &[
     clusters::ENDPOINTS,
     operators::ENDPOINTS,
     crds::ENDPOINTS,
+    deployments::ENDPOINTS,
     approvals::ENDPOINTS,
     health::ENDPOINTS,
     audit::ENDPOINTS,

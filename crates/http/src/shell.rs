@@ -112,6 +112,14 @@ async fn answer(State(running): State<Running>, request: Request, next: Next) ->
 }
 
 impl Running {
+    /// How long a reply may take to begin; a few wait for clusters, and say for how long.
+    fn patience(&self, request: &Request) -> Duration {
+        let (method, path) = (request.method().as_str(), request.uri().path());
+        let longer = slipway_contract::endpoints().filter(|row| row.seconds.is_some());
+        let row = longer.filter(|row| row.is_at(method, path)).find_map(|row| row.seconds);
+        row.map_or(self.shell.timeout, |seconds| self.shell.timeout.max(Duration::from_secs(seconds.into())))
+    }
+
     async fn within_limits(&self, request: Request, next: Next) -> Response {
         let Ok(_slot) = self.slots.try_acquire() else {
             let error = ApiError::new(Code::Unavailable, "the server is busy; try again in a moment");
@@ -119,7 +127,7 @@ impl Running {
             reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
             return reply;
         };
-        let timeout = self.shell.timeout;
+        let timeout = self.patience(&request);
         if let Ok(reply) = tokio::time::timeout(timeout, next.run(request)).await {
             reply
         } else {
