@@ -3,9 +3,15 @@
 //! Every step looks before it acts, so that the same act twice equals once. helm is given what was rendered
 //! and judged, never the chart itself, and a token that dies with the attempt. CRDs are never in its hands.
 
+mod api;
 mod crds;
+mod custom;
+mod definition;
 mod fault;
+mod judgement;
+mod kinds;
 mod migrate;
+mod object;
 mod preflight;
 mod render;
 mod site;

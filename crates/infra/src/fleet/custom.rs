@@ -21,42 +21,48 @@ pub(crate) fn readable(crd: &Crd) -> Option<String> {
     stored.or_else(any).map(|version| version.name().to_owned())
 }
 
-/// Hands on all objects of a kind, a page at a time, as they are now.
-pub(crate) async fn each_page(
-    api: &Api,
-    kind: &Kind,
-    mut take: impl AsyncFnMut(Vec<Value>) -> Result<(), Trouble>,
-) -> Result<(), Trouble> {
-    let mut next = String::new();
-    loop {
-        let mut path = format!("{}?limit={PAGE}", kind.collection(None));
-        if !next.is_empty() {
-            let _ = write!(path, "&continue={}", quoted(&next));
-        }
-        let mut list = match api.get(&path).await {
-            // The list went on for longer than the API server remembers it. It may be gone on with at what is
-            // there now, which is all that is wanted here: nothing that stays is left out.
-            Err(Trouble::Refused(status)) if status.code == 410 => {
-                let token = status.metadata.as_ref().and_then(|list| list.continue_.clone());
-                match token.filter(|token| !token.is_empty() && *token != next) {
-                    Some(token) => {
-                        next = token;
-                        continue;
-                    }
-                    None => return Err(Trouble::Refused(status)),
-                }
+/// All objects of a kind, a page at a time, as they are now.
+pub(crate) struct Pages<'a> {
+    api: &'a Api,
+    kind: &'a Kind,
+    /// The token of the next page; nothing once all were read.
+    next: Option<String>,
+}
+
+impl<'a> Pages<'a> {
+    /// From the beginning.
+    pub(crate) fn of(api: &'a Api, kind: &'a Kind) -> Self {
+        Self { api, kind, next: Some(String::new()) }
+    }
+
+    /// The next page; nothing after the last.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Value>>, Trouble> {
+        while let Some(token) = self.next.take() {
+            let mut path = format!("{}?limit={PAGE}", self.kind.collection(None));
+            if !token.is_empty() {
+                let _ = write!(path, "&continue={}", quoted(&token));
             }
-            other => other?,
-        };
-        let items = match list.get_mut("items").map(Value::take) {
-            Some(Value::Array(items)) => items,
-            _ => Vec::new(),
-        };
-        next = list.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().to_owned();
-        take(items).await?;
-        if next.is_empty() {
-            return Ok(());
+            let mut list = match self.api.get(&path).await {
+                // The list went on for longer than the API server remembers it. It may be gone on with at what
+                // is there now, which is all that is wanted here: nothing that stays is left out.
+                Err(Trouble::Refused(status)) if status.code == 410 => {
+                    let other = status.metadata.as_ref().and_then(|list| list.continue_.clone());
+                    self.next = other.filter(|other| !other.is_empty() && *other != token);
+                    if self.next.is_none() {
+                        return Err(Trouble::Refused(status));
+                    }
+                    continue;
+                }
+                other => other?,
+            };
+            let next = list.pointer("/metadata/continue").and_then(Value::as_str);
+            self.next = next.filter(|token| !token.is_empty()).map(str::to_owned);
+            return match list.get_mut("items").map(Value::take) {
+                Some(Value::Array(items)) => Ok(Some(items)),
+                _ => Ok(Some(Vec::new())),
+            };
         }
+        Ok(None)
     }
 }
 
@@ -141,15 +147,14 @@ pub(crate) fn name_in(kept: &str) -> &str {
 pub(crate) async fn hashes(api: &Api, crd: &Crd, version: &str) -> Result<BTreeMap<String, String>, Trouble> {
     let kind = Kind::of_crd(crd, version);
     let mut all = BTreeMap::new();
-    each_page(api, &kind, async |items| {
+    let mut pages = Pages::of(api, &kind);
+    while let Some(items) = pages.next().await? {
         for item in &items {
             if let Some(uid) = text(item, "uid") {
                 all.insert(uid.to_owned(), kept(crd, item));
             }
         }
-        Ok(())
-    })
-    .await?;
+    }
     Ok(all)
 }
 

@@ -11,6 +11,13 @@ pub(crate) const HELM: &str = "helm";
 /// Where CRDs are.
 pub(crate) const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
+/// What helm marks its objects with.
+const OF_HELM: [(&str, &str); 3] = [
+    ("annotations", "meta.helm.sh/release-name"),
+    ("annotations", "meta.helm.sh/release-namespace"),
+    ("labels", "app.kubernetes.io/managed-by"),
+];
+
 const BUNDLE: &str = "/spec/conversion/webhook/clientConfig/caBundle";
 
 /// Of a CRD as somebody wrote it, or as a cluster gives it, what is applied; `live` is what is there now.
@@ -33,6 +40,13 @@ pub(crate) fn to_apply(definition: &Value, live: Option<&Value>) -> Value {
         "spec": definition.get("spec").cloned().unwrap_or(Value::Null),
     });
     object["metadata"]["annotations"]["helm.sh/resource-policy"] = "keep".into();
+    // Whose it was stays to be seen, so that whoever goes back to helm alone can.
+    for (part, key) in OF_HELM {
+        let there = live.and_then(|live| live.get("metadata")?.get(part)?.get(key)).cloned();
+        if let Some(there) = there {
+            object["metadata"][part][key] = there;
+        }
+    }
     if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }
@@ -96,9 +110,8 @@ fn owns(entry: &Value, path: &[&str]) -> bool {
 
 /// `managedFields` with what helm owns given to Slipway; nothing where helm owns nothing of it.
 pub(crate) fn taken_over(live: &Value) -> Option<Value> {
-    let is_main = |entry: &Value| {
-        entry.get("subresource").and_then(Value::as_str).unwrap_or_default().is_empty()
-    };
+    let is_main =
+        |entry: &Value| entry.get("subresource").and_then(Value::as_str).unwrap_or_default().is_empty();
     let mut fields = Map::new();
     let mut rest = Vec::new();
     let mut found = false;
@@ -146,7 +159,9 @@ pub(crate) fn conflicting(status: &kube::core::Status) -> Vec<String> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut managers: Vec<String> = causes
         .filter(|cause| cause.reason == "FieldManagerConflict")
-        .filter_map(|cause| Some(cause.message.split_once("conflict with \"")?.1.split_once('"')?.0.to_owned()))
+        .filter_map(|cause| {
+            Some(cause.message.split_once("conflict with \"")?.1.split_once('"')?.0.to_owned())
+        })
         .collect();
     managers.sort();
     managers.dedup();
@@ -208,6 +223,8 @@ mod tests {
         assert_eq!(ours["fieldsV1"], json!({"f:spec": {"f:a": {}, "f:b": {}, "f:c": {}}}));
         assert_eq!(ours["operation"], "Apply");
         assert_eq!(fields.as_array().unwrap().len(), 3);
-        assert!(taken_over(&json!({"metadata": {"managedFields": [entry("x", "Apply", "", "f:a")]}})).is_none());
+        assert!(
+            taken_over(&json!({"metadata": {"managedFields": [entry("x", "Apply", "", "f:a")]}})).is_none()
+        );
     }
 }

@@ -20,9 +20,8 @@ pub(crate) struct ObjectRef {
 impl ObjectRef {
     /// Of a manifest, as it names itself; nothing where it is none.
     pub(crate) fn of(manifest: &Value) -> Option<Self> {
-        let text = |pointer: &str| {
-            manifest.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
-        };
+        let text =
+            |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
         let (group, _) = group_and_version(text("/apiVersion")?);
         Some(Self {
             group: group.to_owned(),

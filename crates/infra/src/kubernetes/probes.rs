@@ -26,8 +26,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use kube::Client;
-use slipway_domain::health::{Look, Observation, SmokeSeen};
+use slipway_domain::health::{Look, Observation, SmokeSeen, SmokeTest};
 use slipway_domain::id::ClusterId;
 use slipway_orchestrator::ports::Probes;
 use slipway_orchestrator::ports::probes::{Manner, ReleaseAt, Target};
@@ -136,6 +137,17 @@ impl Probes for KubeProbes {
 pub async fn look_at(client: Client, subject: &Subject, target: &Target, manner: Manner) -> Observation {
     let call = Call::new(client, &target.cluster_name, Instant::now() + manner.within);
     look(&call, subject, target, manner).await
+}
+
+/// Runs a smoke test: makes its object, waits for its condition, and removes it.
+pub async fn smoke_test(
+    client: Client,
+    cluster: &str,
+    operator: &str,
+    test: &SmokeTest,
+    at: Timestamp,
+) -> SmokeSeen {
+    smoke::run(&Call::new(client, cluster, Instant::now()), operator, test, at).await
 }
 
 async fn look(call: &Call, subject: &Subject, target: &Target, manner: Manner) -> Observation {
