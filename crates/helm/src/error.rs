@@ -86,6 +86,12 @@ pub enum HelmError {
         #[source]
         source: serde_json::Error,
     },
+    /// The chart cannot be unpacked or packed.
+    #[error("the chart cannot be unpacked: {reason}")]
+    Archive {
+        /// Why.
+        reason: String,
+    },
     /// Its private home could not be made.
     #[error("a private directory for helm could not be made")]
     Home(#[source] std::io::Error),

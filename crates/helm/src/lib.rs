@@ -6,15 +6,22 @@
 //!
 //! It decides nothing: which release, which values and when are its callers' business.
 
+mod archive;
+mod change;
 mod error;
+mod generated;
 mod home;
+mod live;
 mod output;
 mod program;
 mod release;
 mod run;
 mod template;
 
+pub use change::{Uninstall, Upgrade};
 pub use error::HelmError;
+pub use generated::Generated;
+pub use live::{Capabilities, Live, LiveTemplate, Moving};
 pub use program::{Helm, Major};
 pub use release::{Kubeconfig, ReleaseSummary, Revision, Scope};
 pub use template::Template;

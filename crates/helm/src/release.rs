@@ -17,7 +17,7 @@ use crate::run::Run;
 
 /// How a cluster is reached. It is secret: it goes to helm through a file that only this user can read.
 #[derive(Clone)]
-pub struct Kubeconfig(Zeroizing<String>);
+pub struct Kubeconfig(pub(crate) Zeroizing<String>);
 
 impl Kubeconfig {
     /// From its text.
