@@ -42,6 +42,8 @@ pub enum WorkChange {
     Due(Work, Timestamp),
     /// There is no such work any more.
     End(Work),
+    /// It is done, unless it was made due anew while somebody was at it.
+    Finish(Work),
 }
 
 /// A claim that must still hold: work, and the epoch under which it was claimed.
@@ -119,6 +121,13 @@ impl Changeset {
     #[must_use]
     pub fn end(mut self, work: Work) -> Self {
         self.work.push(WorkChange::End(work));
+        self
+    }
+
+    /// Ends work, unless it was made due anew while somebody was at it.
+    #[must_use]
+    pub fn finish(mut self, work: Work) -> Self {
+        self.work.push(WorkChange::Finish(work));
         self
     }
 

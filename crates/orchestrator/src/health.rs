@@ -9,7 +9,7 @@ mod baseline;
 mod check;
 mod plan;
 mod read;
-mod rules;
+pub(crate) mod rules;
 mod worker;
 
 use slipway_domain::event::{Event, Topic};

@@ -21,6 +21,7 @@ pub mod operators;
 pub mod outbox;
 pub mod page;
 pub mod ports;
+pub mod rollouts;
 pub mod settings;
 pub mod workers;
 

@@ -14,6 +14,7 @@ use crate::identity::{IdentitySettings, IdentityState};
 use crate::metrics::Metrics;
 use crate::notices::NoticeSettings;
 use crate::ports::{Charts, Clock, Clusters, Fleet, Identity, Keyring, Notifier, Probes, Releases, Store};
+use crate::rollouts::RolloutSettings;
 
 /// The adapters.
 #[derive(Clone)]
@@ -55,6 +56,8 @@ pub struct Settings {
     pub identity: IdentitySettings,
     /// Who is told what, and how.
     pub notices: NoticeSettings,
+    /// About rollouts.
+    pub rollouts: RolloutSettings,
 }
 
 impl Default for Settings {
@@ -66,6 +69,7 @@ impl Default for Settings {
             audit_retention: None,
             identity: IdentitySettings::default(),
             notices: NoticeSettings::default(),
+            rollouts: RolloutSettings::default(),
         }
     }
 }

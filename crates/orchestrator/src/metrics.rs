@@ -14,10 +14,11 @@ use prometheus_client::registry::Registry;
 use slipway_domain::approval::Approval;
 use slipway_domain::cluster::HealthStatus;
 use slipway_domain::health::Verdict;
+use slipway_domain::rollout::{ActKey, Outcome};
 
 use crate::error::Error;
 use crate::manager::Manager;
-use crate::ports::store::{Figures, Message, Recipient};
+use crate::ports::store::{Figures, Message, Recipient, Rollout};
 
 /// Seconds, around what is promised of health checks: half a second to three.
 const CHECKS: [f64; 12] = [0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0];
@@ -48,6 +49,31 @@ struct Told {
     kind: String,
     by: &'static str,
     result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Rolled {
+    strategy: String,
+    status: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Stepped {
+    step: String,
+    result: &'static str,
+}
+
+/// Seconds, from one helm run to a rollout over hours.
+const ROLLOUTS: [f64; 12] = [0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 180.0, 300.0, 900.0, 1800.0, 3600.0, 14400.0];
+
+/// Makes histograms of rollouts and their steps.
+#[derive(Debug, Clone)]
+struct OfRollouts;
+
+impl MetricConstructor<Histogram> for OfRollouts {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(ROLLOUTS)
+    }
 }
 
 /// Makes histograms of health checks.
@@ -83,6 +109,9 @@ pub struct Metrics {
     approvals_requested: Family<Asked, Counter>,
     approvals_ended: Family<Ended, Counter>,
     notifications: Family<Told, Counter>,
+    rollouts: Family<Rolled, Counter>,
+    rollout_times: Family<Rolled, Histogram, OfRollouts>,
+    step_times: Family<Stepped, Histogram, OfRollouts>,
     operators: Gauge,
     clusters: Gauge,
     operator_health: [(Verdict, Gauge); 4],
@@ -103,6 +132,9 @@ impl Default for Metrics {
             approvals_requested: Family::default(),
             approvals_ended: Family::default(),
             notifications: Family::default(),
+            rollouts: Family::default(),
+            rollout_times: Family::new_with_constructor(OfRollouts),
+            step_times: Family::new_with_constructor(OfRollouts),
             operators: Gauge::default(),
             clusters: Gauge::default(),
             operator_health: Verdict::ALL.map(|verdict| (verdict, Gauge::default())),
@@ -146,6 +178,21 @@ impl Metrics {
             "notifications",
             "Tries to send a message, by kind, way and result",
             self.notifications.clone(),
+        );
+        registry.register(
+            "deployments",
+            "Deployments that ended, by strategy and how",
+            self.rollouts.clone(),
+        );
+        registry.register(
+            "operator_deploy_duration_seconds",
+            "Time from a deployment's start to its end, by strategy and how it ended",
+            self.rollout_times.clone(),
+        );
+        registry.register(
+            "operator_step_duration_seconds",
+            "Time of one step on one cluster, by step and result",
+            self.step_times.clone(),
         );
         registry.register("operators_count", "Operators registered", self.operators.clone());
         registry.register("clusters_count", "Clusters registered now", self.clusters.clone());
@@ -196,6 +243,31 @@ impl Metrics {
             HealthStatus::Unhealthy => "Unhealthy",
         };
         self.cluster_checks.get_or_create(&ByHealth { health }).observe(took.as_secs_f64());
+    }
+
+    /// A rollout ended, or ended otherwise than before.
+    pub(crate) fn rollout_ended(&self, rollout: &Rollout) {
+        let labels = Rolled {
+            strategy: rollout.state.spec.settings.strategy.kind().to_string(),
+            status: rollout.state.status.to_string(),
+        };
+        self.rollouts.get_or_create(&labels).inc();
+        if let Some(ended) = rollout.ended_at {
+            let took = ended.duration_since(rollout.created_at).as_secs_f64();
+            self.rollout_times.get_or_create(&labels).observe(took);
+        }
+    }
+
+    /// A step was done, or was not.
+    pub(crate) fn stepped(&self, step: &ActKey, outcome: &Outcome, took: Duration) {
+        let result = match outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Unreachable { .. } => "unreachable",
+            Outcome::Hiccup { .. } => "hiccup",
+            Outcome::Failed { .. } => "failed",
+        };
+        let labels = Stepped { step: format!("{:?}", step.kind), result };
+        self.step_times.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
     /// An approval was asked for, or came to be as it is now.

@@ -7,6 +7,7 @@
 mod alert;
 mod approval;
 mod letter;
+mod rollout;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use crate::ports::store::{Message, Recipient};
 
 pub use alert::{Alert, AlertState};
 pub use approval::{decided, required};
+pub use rollout::RolloutNotice;
 
 /// Who can be reached, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

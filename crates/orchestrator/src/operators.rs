@@ -6,6 +6,7 @@ mod change;
 mod installations;
 mod register;
 mod remove;
+mod reseal;
 mod versions;
 mod workers;
 
@@ -26,6 +27,7 @@ pub use access::GivenAccess;
 pub use change::{ChangeOperator, GivenCredentials};
 pub use installations::{DeployedCluster, InstallationView};
 pub use register::NewOperator;
+pub use reseal::{OPERATOR_RESEAL, ResealWorker};
 pub use versions::{Offered, VersionRow};
 pub use workers::{
     DISCOVER_EVERY, INSTALLATIONS, InstallationsWorker, OPERATOR_VERSIONS, REFRESH_EVERY, VersionsWorker,

@@ -24,6 +24,7 @@ use serde::Deserialize;
 use slipway_domain::access::Role;
 use slipway_domain::user::GroupMapping;
 use slipway_http::address::Network;
+use slipway_orchestrator::rollouts::RolloutSettings;
 use url::Url;
 
 pub(crate) use check::ConfigCommand;
@@ -74,6 +75,8 @@ pub(crate) struct Config {
     pub(crate) metrics_token_file: Option<PathBuf>,
     /// Where the keys are that seal credentials.
     pub(crate) key_file: PathBuf,
+    /// The keys themselves; they count in place of those in the file.
+    pub(crate) keyring: Option<Secret>,
     /// The first password of the first admin.
     pub(crate) admin_password_file: Option<PathBuf>,
     /// The server for mails.
@@ -94,6 +97,8 @@ pub(crate) struct Config {
     pub(crate) cluster_health_every: Duration,
     /// How often an operator on a cluster is looked at.
     pub(crate) operator_health_every: Duration,
+    /// About rollouts.
+    pub(crate) rollouts: RolloutSettings,
     /// How long the audit is kept.
     pub(crate) audit_retention: Option<Duration>,
     /// How long requests and work may take to end when the server stops.
@@ -199,6 +204,7 @@ impl Config {
         let otlp_endpoint = values.get("otlp.endpoint");
         let metrics_token_file = values.get("metrics.tokenFile");
         let key_file = values.get::<Option<PathBuf>>("keyFile");
+        let keyring = values.get::<Option<Secret>>("keyring");
         let admin_password_file = values.get("adminPasswordFile");
         let mail = mail(values);
         let alert_addresses = values.get("mail.alertAddresses");
@@ -209,6 +215,9 @@ impl Config {
         let oidc = values.get::<Vec<Issuer>>("oidc");
         let cluster_health_every = values.get::<Iso>("clusterHealthEvery");
         let operator_health_every = values.get::<Iso>("operatorHealthEvery");
+        let most_active = values.get::<u64>("deployments.mostActive");
+        let steps_at_once = values.get::<u32>("deployments.stepsAtOnce");
+        let operators_roll_back = values.get("deployments.operatorsRollBack");
         let audit_retention = values.get::<Option<Iso>>("auditRetention");
         let shutdown_grace = values.get::<Iso>("shutdownGrace");
 
@@ -236,6 +245,12 @@ impl Config {
         if let Ok(0) = database_connections {
             values.wrong("database.connections", "has to be 1 or more");
         }
+        if let Ok(0) = most_active {
+            values.wrong("deployments.mostActive", "has to be 1 or more");
+        }
+        if let Ok(0) = steps_at_once {
+            values.wrong("deployments.stepsAtOnce", "has to be 1 or more");
+        }
         twice(values, "webhooks", &webhooks, |webhook| &webhook.name);
         twice(values, "oidc", &oidc, |issuer| &issuer.name);
         values.finish()?;
@@ -260,6 +275,7 @@ impl Config {
             otlp_endpoint: otlp_endpoint?,
             metrics_token_file: metrics_token_file?,
             key_file: key_file?.unwrap_or_else(|| data_dir.join("keys")),
+            keyring: keyring?.filter(|keys| !keys.reveal().trim().is_empty()),
             admin_password_file: admin_password_file?,
             mail,
             alert_addresses: alert_addresses?,
@@ -270,6 +286,11 @@ impl Config {
             oidc: oidc?,
             cluster_health_every: cluster_health_every?.0,
             operator_health_every: operator_health_every?.0,
+            rollouts: RolloutSettings {
+                most_active: most_active?,
+                steps_at_once: steps_at_once?,
+                operators_roll_back: operators_roll_back?,
+            },
             audit_retention: audit_retention?.map(|iso| iso.0),
             shutdown_grace: shutdown_grace?.0,
             data_dir,

@@ -65,7 +65,11 @@ async fn backup(config: &Config, file: &std::path::Path) -> anyhow::Result<()> {
         outcome?;
     }
     println!("wrote {}", file.display());
-    println!("keep the keys beside it, or what is sealed in it stays closed: {}", config.key_file.display());
+    let keys = match config.keyring {
+        Some(_) => "those of the setting keyring".to_owned(),
+        None => config.key_file.display().to_string(),
+    };
+    println!("keep the keys beside it, or what is sealed in it stays closed: {keys}");
     Ok(())
 }
 

@@ -41,6 +41,22 @@ pub enum StepKind {
 }
 
 impl StepKind {
+    /// All.
+    pub const ALL: [Self; 12] = [
+        Self::Preflight,
+        Self::Snapshot,
+        Self::Crds,
+        Self::Release,
+        Self::Smoke,
+        Self::Switch,
+        Self::Restore,
+        Self::SwitchBack,
+        Self::RemoveGreen,
+        Self::ReturnCrds,
+        Self::Migrate,
+        Self::RetireBlue,
+    ];
+
     /// Whether it writes to the cluster.
     pub fn changes(self) -> bool {
         !matches!(self, Self::Preflight | Self::Snapshot)

@@ -75,14 +75,6 @@ pub enum KeysError {
 }
 
 impl KeySource {
-    /// What the environment holds, else the file.
-    pub fn environment_or(file: PathBuf) -> Self {
-        match std::env::var(KEYRING_VARIABLE) {
-            Ok(text) if !text.trim().is_empty() => Self::Text(text.into()),
-            _ => Self::File(file),
-        }
-    }
-
     /// The keys, the newest last; one at least.
     pub(super) fn read(&self) -> Result<Vec<Zeroizing<[u8; 32]>>, KeysError> {
         match self {

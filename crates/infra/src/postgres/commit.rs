@@ -16,12 +16,14 @@ use super::{
 };
 
 /// Writes everything in one transaction. The fence is first: its row stays locked, so nobody can claim the
-/// work before this is written. The counters are last: they make all writers wait for each other, so they
+/// work before this is written. So is all other work that changes, in one order: two who change each other's
+/// work beside rows of the same thing would otherwise each hold what the other waits for. The counters are last: they make all writers wait for each other, so they
 /// are held for as short as can be.
 pub(super) async fn commit(pool: &PgPool, changes: Changeset) -> Result<(), StoreError> {
     let Changeset { fence, rows, audit, outbox, events, work } = changes;
     let mut transaction = pool.begin().await.map_err(refused)?;
     let connection = &mut *transaction;
+    work::lock(connection, fence.as_ref(), &work).await?;
     if let Some(fence) = fence {
         work::hold(connection, &fence).await?;
     }

@@ -9,7 +9,7 @@ use slipway_domain::name::Name;
 use slipway_domain::operator::{Installation, Operator};
 use slipway_orchestrator::page::{Page, Window};
 use slipway_orchestrator::ports::StoreError;
-use slipway_orchestrator::ports::store::{KnownVersion, OperatorFilter, OperatorRows, Sealed};
+use slipway_orchestrator::ports::store::{KnownVersion, OperatorFilter, OperatorRows, Sealed, SealedPlace};
 use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder, Row as _};
 
@@ -120,6 +120,37 @@ impl OperatorRows for PostgresStore {
         query.push(" ORDER BY cluster_id, namespace, release");
         let rows = query.build().fetch_all(self.pool()).await.map_err(refused)?;
         rows.iter().map(installation).collect()
+    }
+
+    async fn clusters_with_unclaimed(&self, chart: &str) -> Result<Vec<ClusterId>, StoreError> {
+        let found: Vec<uuid::Uuid> = sqlx::query_scalar(
+            "SELECT DISTINCT cluster_id FROM installations WHERE chart = $1 AND operator_id IS NULL",
+        )
+        .bind(chart)
+        .fetch_all(self.pool())
+        .await
+        .map_err(refused)?;
+        Ok(found.into_iter().map(ClusterId).collect())
+    }
+
+    async fn sealed_of_operators(&self) -> Result<Vec<SealedPlace>, StoreError> {
+        let credentials: Vec<uuid::Uuid> = sqlx::query_scalar("SELECT operator_id FROM operator_credentials")
+            .fetch_all(self.pool())
+            .await
+            .map_err(refused)?;
+        let values: Vec<(uuid::Uuid, String, String)> = sqlx::query_as(
+            "SELECT cluster_id, namespace, release FROM installations WHERE values_sealed IS NOT NULL",
+        )
+        .fetch_all(self.pool())
+        .await
+        .map_err(refused)?;
+        let credentials = credentials.into_iter().map(|id| SealedPlace::Credentials(OperatorId(id)));
+        let values = values.into_iter().map(|(cluster, namespace, release)| SealedPlace::Values {
+            cluster: ClusterId(cluster),
+            namespace,
+            release,
+        });
+        Ok(credentials.chain(values).collect())
     }
 
     async fn installation_values(

@@ -13,6 +13,32 @@ use super::PostgresStore;
 use super::error::refused;
 use super::moment::Moment;
 
+/// Locks all work that a commit holds or changes, as far as it is there, in the order of its keys.
+pub(super) async fn lock(
+    connection: &mut PgConnection,
+    fence: Option<&Fence>,
+    changes: &[WorkChange],
+) -> Result<(), StoreError> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let changed = changes.iter().map(|change| match change {
+        WorkChange::Due(work, _) | WorkChange::Finish(work) | WorkChange::End(work) => work,
+    });
+    let (kinds, keys): (Vec<&str>, Vec<&str>) =
+        fence.map(|fence| &fence.work).into_iter().chain(changed).map(|work| (work.kind, &*work.key)).unzip();
+    sqlx::query(
+        "SELECT 1 FROM work WHERE (kind, key) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+         ORDER BY kind, key FOR UPDATE",
+    )
+    .bind(kinds)
+    .bind(keys)
+    .execute(connection)
+    .await
+    .map(drop)
+    .map_err(refused)
+}
+
 /// Makes sure that a claim holds, and that it does until the transaction ends.
 pub(super) async fn hold(connection: &mut PgConnection, fence: &Fence) -> Result<(), StoreError> {
     let held: Option<i64> = sqlx::query_scalar(
@@ -40,6 +66,11 @@ pub(super) async fn change(connection: &mut PgConnection, change: &WorkChange) -
         .bind(Moment(*at)),
         WorkChange::End(work) => {
             sqlx::query("DELETE FROM work WHERE kind = $1 AND key = $2").bind(work.kind).bind(&work.key)
+        }
+        WorkChange::Finish(work) => {
+            sqlx::query("DELETE FROM work WHERE kind = $1 AND key = $2 AND NOT moved")
+                .bind(work.kind)
+                .bind(&work.key)
         }
     };
     query.execute(connection).await.map(drop).map_err(refused)

@@ -108,10 +108,12 @@ impl Piece {
     }
 
     async fn end(&self) {
-        let ended = Changeset::new().end(self.claim.work.clone()).fenced(self.claim.fence());
+        let ended = Changeset::new().finish(self.claim.work.clone()).fenced(self.claim.fence());
         match self.store.commit(ended).await {
-            // Fenced: the worker ended it with its own commit.
-            Ok(()) | Err(StoreError::Fenced) => {}
+            // It may have been made due anew meanwhile, and is then still there, to be done again at once.
+            Ok(()) => self.release(Duration::ZERO).await,
+            // The worker ended it with its own commit.
+            Err(StoreError::Fenced) => {}
             Err(error) => debug!(%error, "the work could not be ended; it is done once more"),
         }
     }

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::manager::Manager;
 use crate::notices::{self, Audience};
 use crate::ports::StoreError;
+use crate::rollouts::deciding;
 use crate::ports::store::{ApprovalWrite, Message};
 
 /// A change of one approval.
@@ -40,7 +41,9 @@ impl Manager {
                 AuditEntry::done(actor, action, resource(after.id), sentence)
                     .changing(before.map(shown), Some(shown(after))),
             )
-            .tell(news(before, after));
+            .tell(news(before, after))
+            // Whatever waits for this goes on at once.
+            .due(deciding(after.subject.rollout), self.now());
         for message in self.told(before, after).await? {
             changes = changes.send(message);
         }

@@ -118,15 +118,24 @@ impl Manager {
 
     /// What is tolerated of changes of an operator's CRDs where it counts most: in production.
     pub(super) async fn crd_policy(&self, operator: &Name) -> Result<Policy, Error> {
+        crd_compat_policy(&self.crd_policy_in(Environment::Production, operator).await?)
+    }
+
+    /// What is tolerated of changes of an operator's CRDs in an environment: of all policies that cover both.
+    pub(crate) async fn crd_policy_in(
+        &self,
+        environment: Environment,
+        operator: &Name,
+    ) -> Result<CrdPolicy, Error> {
         let mut all = CrdPolicy::default();
         for stored in self.store().settings(Some(Kind::Policy)).await? {
             if let Setting::Policy(policy) = stored.setting
-                && policy.scope.covers(Environment::Production, operator)
+                && policy.scope.covers(environment, operator)
             {
                 all.add(&policy.crds);
             }
         }
-        crd_compat_policy(&all)
+        Ok(all)
     }
 }
 

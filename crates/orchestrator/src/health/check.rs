@@ -123,7 +123,7 @@ impl Manager {
     }
 
     /// What is kept of a place, or what is known of it before anything is.
-    pub(super) async fn health_record(&self, place: Place) -> Result<HealthRecord, Error> {
+    pub(crate) async fn health_record(&self, place: Place) -> Result<HealthRecord, Error> {
         Ok(self.store().operator_health(place).await?.unwrap_or_else(|| HealthRecord::new(place)))
     }
 }

@@ -235,7 +235,7 @@ impl Manager {
         Ok(installed.map(|installation| (installation.cluster_id, installation.seen.version)).collect())
     }
 
-    pub(super) async fn cluster_and_operator(
+    pub(crate) async fn cluster_and_operator(
         &self,
         cluster: &str,
         operator: &str,

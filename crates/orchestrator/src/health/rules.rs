@@ -10,7 +10,7 @@ use slipway_domain::profile::{Profile, RuleSeverity};
 const SMOKE_EVERY: Duration = Duration::from_mins(10);
 
 /// The rules of a profile.
-pub(super) fn of(profile: &Profile) -> HealthRules {
+pub(crate) fn of(profile: &Profile) -> HealthRules {
     let smoke = profile.smoke_test.as_ref().map(|test| SmokeTest {
         object: Value::Object(test.object.clone()),
         condition: test.condition.clone(),

@@ -51,19 +51,21 @@ impl Manager {
         };
         // The password was right: whatever is wrong beside it is no guess.
         let forgive = || Changeset::new().write(UserWrite::Forgive(attempts.clone()));
-        let (user, changes) = match self.with_due_password(user, password, new_password, forgive()).await {
-            Ok(changed) => changed,
-            Err(error) => {
-                self.store().commit(forgive()).await?;
-                return Err(error);
-            }
-        };
+        let (user, changes) =
+            match self.with_due_password(caller, user, password, new_password, forgive()).await {
+                Ok(changed) => changed,
+                Err(error) => {
+                    self.store().commit(forgive()).await?;
+                    return Err(error);
+                }
+            };
         self.start_session(caller, user, "with a password", changes).await
     }
 
     /// Takes a new password along where one is due, and only there.
     async fn with_due_password(
         &self,
+        caller: &Actor,
         user: User,
         old: &Password,
         new: Option<&Password>,
@@ -74,7 +76,13 @@ impl Manager {
             (true, Some(new)) if new.expose() == old.expose() => {
                 Err(Problems::one("newPassword", BadPassword::Same).into())
             }
-            (true, Some(new)) => self.with_password(user, new, changes).await,
+            (true, Some(new)) => {
+                let (user, changes) = self.with_password(user, new, changes).await?;
+                let said = "chose a password of their own in place of one that counted once";
+                let resource = format!("user/{}", user.username);
+                let entry = AuditEntry::done(&own(&user, caller), "user.changePassword", resource, said);
+                Ok((user, changes.audit(entry)))
+            }
             (true, None) => Err(Error::new(
                 Code::PasswordChangeRequired,
                 "this password counts once; log in with it again and a new one beside it (newPassword)",
@@ -206,10 +214,8 @@ impl Manager {
         // Before anything is written: without a token there is no login.
         let logged_in = self.sign_in(&session, user).await?;
         let user = &logged_in.user;
-        let actor =
-            Actor { source: caller.source.clone(), trace_id: caller.trace_id.clone(), ..user.actor() };
         let resource = format!("user/{}", user.username);
-        let entry = AuditEntry::done(&actor, "user.login", resource, format!("logged in {how}"));
+        let entry = AuditEntry::done(&own(user, caller), "user.login", resource, format!("logged in {how}"));
         self.store().commit(changes.write(UserWrite::StartSession(session)).audit(entry)).await?;
         self.identity.forget();
         Ok(logged_in)
@@ -250,6 +256,11 @@ impl Manager {
             AuditEntry::new(caller, "user.login", resource, AuditResult::Failure, refusal.to_string());
         Ok(self.store().commit(Changeset::new().audit(entry)).await?)
     }
+}
+
+/// Somebody who has proven who they are, from where whoever asked is.
+fn own(user: &User, caller: &Actor) -> Actor {
+    Actor { source: caller.source.clone(), trace_id: caller.trace_id.clone(), ..user.actor() }
 }
 
 /// Whether something was typed at all.

@@ -75,7 +75,7 @@ pub(super) fn problem(error: ChartsError) -> Error {
 }
 
 /// The context that an operator's credentials are sealed in.
-fn context(id: OperatorId) -> String {
+pub(super) fn context(id: OperatorId) -> String {
     format!("operator/{id}")
 }
 

@@ -156,8 +156,9 @@ impl Manager {
         let sealed =
             self.store().installation_values(installation.cluster_id, &seen.namespace, &seen.release).await?;
         let Some(Sealed(sealed)) = sealed else { return Ok(Map::new()) };
+        let context = context(installation.cluster_id, &seen.namespace, &seen.release);
         let plain =
-            self.parts.keyring.open(&context(installation.cluster_id, seen), &sealed).map_err(|error| {
+            self.parts.keyring.open(&context, &sealed).map_err(|error| {
                 Error::new(Code::Unavailable, "the values cannot be opened").caused_by(error)
             })?;
         serde_json::from_slice(&plain)
@@ -288,7 +289,7 @@ impl Manager {
     ) -> Result<Sealed, Error> {
         let failed = || Error::new(Code::InternalError, "the values of a release could not be sealed");
         let plain = Zeroizing::new(serde_json::to_vec(values).map_err(|_| failed())?);
-        let sealed = self.parts.keyring.seal(&context(cluster, seen), &plain);
+        let sealed = self.parts.keyring.seal(&context(cluster, &seen.namespace, &seen.release), &plain);
         sealed.map(Sealed).map_err(|error| failed().caused_by(error))
     }
 
@@ -394,8 +395,8 @@ fn kept(seen: &Seen) -> Seen {
 }
 
 /// The context that values are sealed in.
-fn context(cluster: ClusterId, seen: &Seen) -> String {
-    format!("installation/{cluster}/{}/{}", seen.namespace, seen.release)
+pub(super) fn context(cluster: ClusterId, namespace: &str, release: &str) -> String {
+    format!("installation/{cluster}/{namespace}/{release}")
 }
 
 fn unreadable(cluster: &Cluster, error: ReleasesError) -> Error {

@@ -15,7 +15,7 @@ use super::{news, resource, summary};
 use crate::changes::{Changeset, Work};
 use crate::error::{Code, Error};
 use crate::manager::Manager;
-use crate::operators::OPERATOR_VERSIONS;
+use crate::operators::{OPERATOR_VERSIONS, discovery};
 use crate::ports::StoreError;
 use crate::ports::charts::{Archive, Credentials, Freshness, Rendering, RepositoryAccess};
 use crate::ports::store::OperatorWrite;
@@ -65,7 +65,7 @@ impl Manager {
         };
         let operator = self.new_operator(registration, &access, &offered, crd_names);
         let credentials = self.seal_credentials(operator.id, &access.credentials)?;
-        let changes = Changeset::new()
+        let mut changes = Changeset::new()
             .write(OperatorWrite::Add { operator: Box::new(operator.clone()), credentials })
             .write(OperatorWrite::Offer {
                 id: operator.id,
@@ -91,6 +91,10 @@ impl Manager {
             .tell(news(&operator.name, "registered", json!({ "latestVersion": operator.latest_version })))
             // At once: the definitions are recorded by the worker.
             .due(Work { kind: OPERATOR_VERSIONS, key: operator.id.to_string() }, operator.created_at);
+        // Where its chart was found before anybody registered it, it is found to be this operator's now.
+        for cluster in self.store().clusters_with_unclaimed(operator.chart.chart.as_str()).await? {
+            changes = changes.due(discovery(cluster), operator.created_at);
+        }
         Ok((operator, changes))
     }
 

@@ -16,7 +16,7 @@ use slipway_domain::id::{ClusterId, OperatorId, RolloutId};
 use slipway_domain::name::Name;
 use slipway_domain::preflight::Preflight;
 use slipway_domain::profile::{Colour, Profile};
-use slipway_domain::rollout::{ActKey, Outcome, Revision};
+use slipway_domain::rollout::{ActKey, Gate, Measurement, Outcome, Revision, Seen};
 use slipway_domain::settings::policy::CrdPolicy;
 use slipway_domain::version::Version;
 
@@ -237,6 +237,11 @@ pub trait Fleet: Send + Sync {
     /// Which revision the release runs: for blue-green the second one's. A consistent read.
     async fn standing(&self, _subject: &Subject) -> Result<Standing, FleetError> {
         Err(absent())
+    }
+
+    /// Asks a gate.
+    async fn measure(&self, _gate: &Gate, now: Timestamp) -> Measurement {
+        Measurement { at: now, health: Seen::Undecided, text: absent().to_string() }
     }
 
     /// Takes a release away; CRDs and custom resources stay unless told otherwise. What was left, in words.

@@ -28,7 +28,7 @@ pub use crds::{
 pub use events::{EventRecord, EventRows};
 pub use figures::{FigureRows, Figures};
 pub use health::{HealthCount, HealthRecord, HealthRows, HealthSample, HealthWrite, Place};
-pub use operators::{KnownVersion, OperatorFilter, OperatorRows, OperatorWrite, Sealed};
+pub use operators::{KnownVersion, OperatorFilter, OperatorRows, OperatorWrite, Sealed, SealedPlace};
 pub use outbox::{Message, OUTBOX, OutboxRows, Outgoing, Recipient};
 pub use rollouts::{
     GivenValues, Happened, RESERVED, RESERVED_OPERATOR, Recorded, Rollout, RolloutFilter, RolloutNews, RolloutRows,

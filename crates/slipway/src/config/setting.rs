@@ -108,6 +108,8 @@ settings! {
         "Give /metrics to whoever has the token in this file [default: to this machine only]";
     "keyFile", "SLIPWAY_KEY_FILE", Some("key-file"), Text, Nothing,
         "The keys that seal credentials; made if it is not there [default: keys, in the data folder]";
+    "keyring", "SLIPWAY_KEYRING", None, Secret, Nothing,
+        "The keys themselves in place of their file: base64, with commas between them, the newest last";
     "adminPasswordFile", "SLIPWAY_ADMIN_PASSWORD_FILE", Some("admin-password-file"), Text, Nothing,
         "The first admin's password, for an empty database [default: one is made and printed]";
     "mail.host", "SLIPWAY_MAIL_HOST", None, Text, Nothing, "The mail server";
@@ -134,6 +136,12 @@ settings! {
         "How often a cluster is looked at (ISO 8601)";
     "operatorHealthEvery", "SLIPWAY_OPERATOR_HEALTH_EVERY", None, Text, Value("PT30S"),
         "How often an operator on a cluster is looked at";
+    "deployments.mostActive", "SLIPWAY_DEPLOYMENTS_MOST_ACTIVE", None, Number, Value("20"),
+        "How many deployments may be under way at once, over all servers";
+    "deployments.stepsAtOnce", "SLIPWAY_DEPLOYMENTS_STEPS_AT_ONCE", None, Number, Value("16"),
+        "How many clusters this server changes at once";
+    "deployments.operatorsRollBack", "SLIPWAY_DEPLOYMENTS_OPERATORS_ROLL_BACK", None, Switch, Value("false"),
+        "Whether the role Operator may roll back, beside Admin";
     "auditRetention", "SLIPWAY_AUDIT_RETENTION", None, Text, Nothing,
         "How long the audit is kept, such as P365D [default: for good]";
     "shutdownGrace", "SLIPWAY_SHUTDOWN_GRACE", Some("shutdown-grace"), Text, Value("PT20S"),

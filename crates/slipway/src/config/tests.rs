@@ -119,4 +119,13 @@ fn a_secret_is_never_shown() {
     let config = Config::read(&mut values).unwrap();
     assert!(!format!("{config:?}").contains("s3cret"));
     assert_eq!(config.database_url.unwrap().reveal(), url);
+
+    let variables = [("SLIPWAY_KEYRING".into(), "a2V5,s3cret".into())];
+    let mut values = layers::read(None, variables, &Flags::of(&[])).unwrap();
+    let shown: Vec<_> = values.shown().collect();
+    let row = shown.iter().find(|(setting, ..)| setting.key == "keyring").unwrap();
+    assert_eq!((row.1.as_str(), row.2.to_string().as_str()), ("(hidden)", "SLIPWAY_KEYRING"));
+    let config = Config::read(&mut values).unwrap();
+    assert!(!format!("{config:?}").contains("s3cret"));
+    assert_eq!(config.keyring.unwrap().reveal(), "a2V5,s3cret");
 }

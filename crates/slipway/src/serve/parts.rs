@@ -29,10 +29,11 @@ use slipway_orchestrator::crds::CrdStatusWorker;
 use slipway_orchestrator::health::{HealthPlanWorker, OperatorHealthWorker};
 use slipway_orchestrator::identity::{FIRST_ADMIN, IdentityUpkeep};
 use slipway_orchestrator::notices::{NoticeSettings, Receiver};
-use slipway_orchestrator::operators::{InstallationsWorker, VersionsWorker};
+use slipway_orchestrator::operators::{InstallationsWorker, ResealWorker, VersionsWorker};
 use slipway_orchestrator::outbox::OutboxSender;
 use slipway_orchestrator::ports::Keyring;
 use slipway_orchestrator::ports::identity::{IssuerSettings, Password};
+use slipway_orchestrator::rollouts::{GateWorker, LookWorker, RolloutWorker, StepWorker};
 use slipway_orchestrator::workers::Worker;
 use slipway_orchestrator::{Manager, Parts, Settings};
 
@@ -54,7 +55,10 @@ pub(super) async fn manager(
 ) -> anyhow::Result<Wired> {
     // What is due is decided by the database's clock, so everything goes by it.
     let clock = DatabaseClock::start(store.pool()).await?;
-    let keys = KeySource::environment_or(config.key_file.clone());
+    let keys = match &config.keyring {
+        Some(keys) => KeySource::Text(keys.reveal().to_owned().into()),
+        None => KeySource::File(config.key_file.clone()),
+    };
     let keyring: Arc<dyn Keyring> = Arc::new(AesKeyring::load(&keys)?);
     compare_keys(store, &*keyring).await?;
     let store = Arc::new(store.clone());
@@ -80,6 +84,7 @@ pub(super) async fn manager(
         cluster_health_every: config.cluster_health_every,
         operator_health_every: config.operator_health_every,
         audit_retention: config.audit_retention,
+        rollouts: config.rollouts.clone(),
         notices: NoticeSettings {
             mail: config.mail.is_some(),
             alert_addresses: config.alert_addresses.clone(),
@@ -113,10 +118,13 @@ pub(super) async fn first_start(manager: &Manager, config: &Config) -> anyhow::R
 /// All work in the background, made due where nobody else makes it so.
 pub(super) async fn workers(wired: &Wired, store: &PostgresStore) -> anyhow::Result<Vec<Arc<dyn Worker>>> {
     let manager = || wired.manager.clone();
+    let engine = || wired.manager.engine();
+    let steps = wired.manager.rollout_settings().steps_at_once;
     manager().schedule_identity_upkeep().await?;
     manager().start_audit_retention().await?;
     manager().start_crd_status().await?;
     manager().start_operator_health().await?;
+    manager().start_operator_reseal().await?;
     DatabaseUpkeep::schedule(store).await?;
     let crds = Arc::new(KubernetesCrds::new(Arc::clone(&wired.connections)));
     Ok(vec![
@@ -131,6 +139,11 @@ pub(super) async fn workers(wired: &Wired, store: &PostgresStore) -> anyhow::Res
         Arc::new(InstallationsWorker(manager())),
         Arc::new(OperatorHealthWorker::new(manager())),
         Arc::new(OutboxSender::new(manager())),
+        Arc::new(ResealWorker(manager())),
+        Arc::new(RolloutWorker::new(engine())),
+        Arc::new(StepWorker::new(engine()).at_once_of(steps)),
+        Arc::new(LookWorker::new(engine())),
+        Arc::new(GateWorker::new(engine())),
         Arc::new(VersionsWorker(manager())),
     ])
 }

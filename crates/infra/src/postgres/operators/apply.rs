@@ -5,7 +5,7 @@ use slipway_domain::id::{ClusterId, OperatorId};
 use slipway_domain::operator::{ChartVersion, Operator, Seen};
 use slipway_domain::version::Version;
 use slipway_orchestrator::ports::StoreError;
-use slipway_orchestrator::ports::store::{OperatorWrite, Sealed};
+use slipway_orchestrator::ports::store::{OperatorWrite, Sealed, SealedPlace};
 use sqlx::{PgConnection, Postgres, QueryBuilder};
 
 use crate::postgres::Moment;
@@ -51,6 +51,7 @@ pub(in crate::postgres) async fn apply(
             );
             run(query.bind(id.0).bind(version.order()).bind(Moment(at)), connection).await
         }
+        OperatorWrite::Reseal { place, before, sealed } => reseal(connection, place, &before, &sealed).await,
         OperatorWrite::Archive { id, version, digest, bytes } => {
             archive(connection, id, &version, &digest, bytes).await
         }
@@ -60,6 +61,13 @@ pub(in crate::postgres) async fn apply(
         OperatorWrite::Gone { cluster, namespace, release } => {
             let query = sqlx::query(
                 "DELETE FROM installations WHERE cluster_id = $1 AND namespace = $2 AND release = $3",
+            );
+            run(query.bind(cluster.0).bind(namespace).bind(release), connection).await
+        }
+        OperatorWrite::LetGo { cluster, namespace, release } => {
+            let query = sqlx::query(
+                "UPDATE installations SET managed_by = 'helm', adopted_by = NULL, adopted_at = NULL \
+                 WHERE cluster_id = $1 AND namespace = $2 AND release = $3 AND managed_by = 'slipway'",
             );
             run(query.bind(cluster.0).bind(namespace).bind(release), connection).await
         }
@@ -77,6 +85,33 @@ pub(in crate::postgres) async fn apply(
         }
         other => Err(StoreError::Other(format!("this server does not know how to write {other:?}").into())),
     }
+}
+
+/// What was changed meanwhile is sealed with the newest key already.
+async fn reseal(
+    connection: &mut PgConnection,
+    place: SealedPlace,
+    before: &Sealed,
+    sealed: &Sealed,
+) -> Result<(), StoreError> {
+    let query = match place {
+        SealedPlace::Credentials(id) => {
+            sqlx::query("UPDATE operator_credentials SET sealed = $2 WHERE sealed = $1 AND operator_id = $3")
+                .bind(&before.0)
+                .bind(&sealed.0)
+                .bind(id.0)
+        }
+        SealedPlace::Values { cluster, namespace, release } => sqlx::query(
+            "UPDATE installations SET values_sealed = $2 \
+             WHERE values_sealed = $1 AND cluster_id = $3 AND namespace = $4 AND release = $5",
+        )
+        .bind(&before.0)
+        .bind(&sealed.0)
+        .bind(cluster.0)
+        .bind(namespace)
+        .bind(release),
+    };
+    run(query, connection).await
 }
 
 async fn run(

@@ -79,6 +79,12 @@ pub trait OperatorRows: Send + Sync {
         operator: Option<OperatorId>,
     ) -> Result<Vec<Installation>, StoreError>;
 
+    /// The clusters with a release of a chart that belongs to no operator.
+    async fn clusters_with_unclaimed(&self, chart: &str) -> Result<Vec<ClusterId>, StoreError>;
+
+    /// Everything sealed that belongs to operators.
+    async fn sealed_of_operators(&self) -> Result<Vec<SealedPlace>, StoreError>;
+
     /// The sealed values of an installation.
     async fn installation_values(
         &self,
@@ -86,6 +92,22 @@ pub trait OperatorRows: Send + Sync {
         namespace: &str,
         release: &str,
     ) -> Result<Option<Sealed>, StoreError>;
+}
+
+/// Where something sealed is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SealedPlace {
+    /// The credentials of an operator's repository.
+    Credentials(OperatorId),
+    /// The values of an installation.
+    Values {
+        /// On which cluster.
+        cluster: ClusterId,
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        release: String,
+    },
 }
 
 /// Changes.
@@ -150,6 +172,15 @@ pub enum OperatorWrite {
         /// When.
         at: Timestamp,
     },
+    /// The same sealed with another key, unless it is something else by now.
+    Reseal {
+        /// Where.
+        place: SealedPlace,
+        /// As it was.
+        before: Sealed,
+        /// As it shall be.
+        sealed: Sealed,
+    },
     /// An archive, kept for good.
     Archive {
         /// Of which operator.
@@ -176,6 +207,15 @@ pub enum OperatorWrite {
     },
     /// It is not on the cluster any more.
     Gone {
+        /// On which cluster.
+        cluster: ClusterId,
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        release: String,
+    },
+    /// Slipway does not manage it any more; helm does.
+    LetGo {
         /// On which cluster.
         cluster: ClusterId,
         /// Its namespace.

@@ -1,0 +1,215 @@
+//! Drives rollouts: decide, commit, act, record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use slipway_domain::id::RolloutId;
+use slipway_domain::rollout::{Action, Consent, Decision, Facts, Part, Phase, State, decide};
+use tracing::{Instrument as _, debug, info_span};
+
+use super::ledger::Ledger;
+use super::world::World;
+use super::{asking, deciding, looking, parts_of, step_of, stepping};
+use crate::changes::Changeset;
+use crate::error::Error;
+use crate::ports::StoreError;
+use crate::ports::store::{Claim, Happened, Rollout, RolloutWrite};
+use crate::workers::Next;
+
+/// Drives rollouts. It holds nothing: all that it knows is in the rows.
+#[derive(Clone)]
+pub struct Engine {
+    ledger: Arc<dyn Ledger>,
+    world: Arc<dyn World>,
+}
+
+impl Engine {
+    /// On these rows, in this world.
+    pub fn new(ledger: Arc<dyn Ledger>, world: Arc<dyn World>) -> Self {
+        Self { ledger, world }
+    }
+
+    /// Decides about a rollout once: commits what was decided with its intents, and says when to decide again.
+    pub async fn tick(&self, claim: &Claim) -> Result<Next, Error> {
+        let Ok(id) = claim.work.key.parse::<RolloutId>() else { return Ok(Next::Ended) };
+        let Some(before) = self.ledger.rollout(id).await? else { return Ok(Next::Ended) };
+        let facts = self.facts(&before).await?;
+        let now = self.ledger.time().await?;
+        let decision = decide(before.state.clone(), &facts, now);
+        let due = decision.due;
+        let after = self.commit(&before, decision, claim, now).await?;
+        let Some(after) = after else { return Ok(next(due, now)) };
+        self.world.follow_up(&before, &after).await?;
+        Ok(next(due, now))
+    }
+
+    /// All that a decision about a rollout is made on.
+    pub async fn facts(&self, rollout: &Rollout) -> Result<Facts, Error> {
+        let recorded = self.ledger.recorded(rollout.id).await?;
+        Ok(Facts {
+            reports: recorded.reports,
+            observations: recorded.observations,
+            measurements: recorded.measurements,
+            consent: self.consent(rollout).await?,
+            windows: self.world.windows().await?,
+            commands: recorded.commands,
+        })
+    }
+
+    /// The same, without asking anybody anything new: for those who only look.
+    pub async fn seen_facts(&self, rollout: &Rollout) -> Result<Facts, Error> {
+        if rollout.state.status.is_end() {
+            return Ok(Facts { windows: self.world.windows().await?, ..Facts::default() });
+        }
+        self.facts(rollout).await
+    }
+
+    /// What people say, while somebody has to be asked.
+    async fn consent(&self, rollout: &Rollout) -> Result<Option<(u32, Consent)>, Error> {
+        let state = &rollout.state;
+        if state.plan.is_none() || !asks(state) {
+            return Ok(None);
+        }
+        Ok(Some((state.asks, self.world.consent(rollout).await?)))
+    }
+
+    /// Writes a decision with everything that follows from it; nothing where nothing was decided.
+    async fn commit(
+        &self,
+        before: &Rollout,
+        decision: Decision,
+        claim: &Claim,
+        now: Timestamp,
+    ) -> Result<Option<Rollout>, Error> {
+        let same = State { at: before.state.at, ..decision.state.clone() } == before.state;
+        if same && decision.actions.is_empty() && decision.news.is_empty() {
+            return Ok(None);
+        }
+        let mut after = Rollout { state: decision.state.clone(), ..before.clone() };
+        if after.started_at.is_none() && after.state.touched() {
+            after.started_at = Some(now);
+        }
+        let ended = after.state.status.is_end();
+        if ended != before.state.status.is_end() || (ended && after.state.status != before.state.status) {
+            after.ended_at = ended.then_some(now);
+        }
+        let id = before.id;
+        let news = decision.news.iter().map(|news| Happened {
+            kind: news.kind.to_owned(),
+            cluster: news.cluster.clone(),
+            text: news.text.clone(),
+        });
+        let mut changes = Changeset::new()
+            .fenced(claim.fence())
+            .write(RolloutWrite::Decide { rollout: Box::new(after.clone()), news: news.collect() });
+        for action in &decision.actions {
+            changes = intend(changes, id, action, now);
+        }
+        changes = self.world.tell(before, &decision, changes).await?;
+        self.ledger.commit(changes).await?;
+        after.version += 1;
+        Ok(Some(after))
+    }
+
+    /// Does a step, or goes on with one that another server began.
+    pub async fn step(&self, claim: &Claim) -> Result<Next, Error> {
+        let Some((id, key)) = parts_of(&claim.work.key).and_then(|(id, rest)| Some((id, step_of(rest)?)))
+        else {
+            return Ok(Next::Ended);
+        };
+        let (Some(rollout), Some(step)) = (self.ledger.rollout(id).await?, self.ledger.step(id, &key).await?)
+        else {
+            return Ok(Next::Ended);
+        };
+        if step.outcome.is_some() {
+            return Ok(Next::Ended);
+        }
+        // Whoever began it under another epoch may still be at it.
+        let resumed = step.begun.is_some();
+        let begin = RolloutWrite::BeginStep { rollout: id, key: key.clone(), epoch: claim.epoch };
+        self.ledger.commit(Changeset::new().fenced(claim.fence()).write(begin)).await?;
+        let now = self.ledger.time().await?;
+        let span = info_span!(
+            "operator.deploy.step",
+            deploymentId = %id,
+            operatorName = %rollout.state.spec.operator,
+            version = %rollout.state.spec.version,
+            cluster = %key.cluster,
+            step = ?key.kind,
+            attempt = key.attempt,
+        );
+        let acted = self.world.act(&rollout, &step, now, resumed).instrument(span).await?;
+        let end =
+            RolloutWrite::EndStep { rollout: id, key: key.clone(), outcome: Box::new(acted.outcome.clone()) };
+        let now = self.ledger.time().await?;
+        let changes =
+            Changeset::new().fenced(claim.fence()).write(end).end(claim.work.clone()).due(deciding(id), now);
+        let changes = self.world.acted(&rollout, &step, &acted, changes).await?;
+        self.ledger.commit(changes).await?;
+        Ok(Next::Ended)
+    }
+
+    /// Looks at a cluster for a rollout.
+    pub async fn look(&self, claim: &Claim) -> Result<Next, Error> {
+        let Some((id, cluster)) =
+            parts_of(&claim.work.key).and_then(|(id, rest)| Some((id, rest.parse().ok()?)))
+        else {
+            return Ok(Next::Ended);
+        };
+        let Some(rollout) = self.ledger.rollout(id).await? else { return Ok(Next::Ended) };
+        let Some(state) = rollout.state.clusters.get(&cluster) else { return Ok(Next::Ended) };
+        let now = self.ledger.time().await?;
+        let seen = self.world.look(&rollout, &cluster, state.revision.as_ref(), now).await?;
+        let observe = RolloutWrite::Observe { rollout: id, cluster, observation: seen };
+        self.answered(id, claim, observe).await
+    }
+
+    /// Asks a gate for a rollout.
+    pub async fn gate(&self, claim: &Claim) -> Result<Next, Error> {
+        let Some((id, name)) = parts_of(&claim.work.key) else { return Ok(Next::Ended) };
+        let Some(rollout) = self.ledger.rollout(id).await? else { return Ok(Next::Ended) };
+        let gates = &rollout.state.spec.settings.gates;
+        let Some(gate) = gates.iter().find(|gate| gate.name == name) else { return Ok(Next::Ended) };
+        let now = self.ledger.time().await?;
+        let measurement = self.world.measure(gate, now).await?;
+        let measure = RolloutWrite::Measure { rollout: id, gate: gate.name.clone(), measurement };
+        self.answered(id, claim, measure).await
+    }
+
+    async fn answered(&self, id: RolloutId, claim: &Claim, write: RolloutWrite) -> Result<Next, Error> {
+        let now = self.ledger.time().await?;
+        let changes = Changeset::new().fenced(claim.fence()).write(write).due(deciding(id), now);
+        match self.ledger.commit(changes).await {
+            Ok(()) => Ok(Next::Ended),
+            Err(StoreError::Fenced) => {
+                debug!("another server looks; what was seen here is not needed");
+                Ok(Next::Ended)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What an action comes down to: an intent with its work, or a look that somebody makes.
+fn intend(changes: Changeset, id: RolloutId, action: &Action, now: Timestamp) -> Changeset {
+    match action {
+        Action::Act { key, deadline } => changes
+            .write(RolloutWrite::Intend { rollout: id, key: key.clone(), deadline: *deadline })
+            .due(stepping(id, key), now),
+        Action::Look { cluster, .. } => changes.due(looking(id, cluster), now),
+        Action::Measure { gate } => changes.due(asking(id, gate), now),
+        // People are asked, level by level, whenever a decision waits for them.
+        Action::Ask { .. } => changes.due(deciding(id), now),
+    }
+}
+
+/// Whether a decision may wait for people now.
+fn asks(state: &State) -> bool {
+    matches!(state.phase, Phase::Consent | Phase::Wave { part: Part::Opening, .. })
+}
+
+fn next(due: Option<Timestamp>, now: Timestamp) -> Next {
+    let Some(due) = due else { return Next::Ended };
+    Next::After(Duration::try_from(due.duration_since(now)).unwrap_or_default())
+}
