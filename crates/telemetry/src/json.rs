@@ -15,6 +15,9 @@ use tracing_subscriber::registry::LookupSpan;
 /// Keys that are ours; a field of such a name is written with a prefix.
 const RESERVED: [&str; 7] = ["timestamp", "level", "message", "target", "span", "trace_id", "span_id"];
 
+/// The field with which a span names its trace itself, as it is called in replies and in the audit.
+const NAMED_TRACE: &str = "traceId";
+
 /// Writes events as flat objects: ours first, then the fields of the spans from the outermost in, then
 /// the event's own, which win.
 #[derive(Debug)]
@@ -68,7 +71,11 @@ where
                 let span = found.span();
                 let ids = span.span_context();
                 if ids.is_valid() {
-                    write!(writer, ",\"trace_id\":\"{}\",\"span_id\":\"{}\"", ids.trace_id(), ids.span_id())?;
+                    // A span that names its trace itself does so in the words that its readers know.
+                    if !fields.contains_key(NAMED_TRACE) {
+                        write!(writer, ",\"trace_id\":\"{}\"", ids.trace_id())?;
+                    }
+                    write!(writer, ",\"span_id\":\"{}\"", ids.span_id())?;
                 }
             }
         }

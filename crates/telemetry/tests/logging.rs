@@ -53,6 +53,7 @@ fn program() {
     drop(span);
     let _ = tracing::enabled!(target: "elsewhere", tracing::Level::DEBUG);
     tracing::info!("outside");
+    tracing::info_span!("request", traceId = "0af7").in_scope(|| tracing::info!("named"));
     guard.set_filter("debug").unwrap();
     tracing::debug!("details after all");
     assert!(guard.set_filter("nonsense").is_err());
@@ -84,7 +85,7 @@ fn json_lines_carry_their_spans_and_the_trace() {
     let messages: Vec<_> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();
     assert_eq!(
         messages,
-        ["could not \"apply\"\nyet", "outside", "details after all", "the old filter stays"],
+        ["could not \"apply\"\nyet", "outside", "named", "details after all", "the old filter stays"],
         "debug lines come with the changed filter, kube's own errors not at all"
     );
     let first = &lines[0];
@@ -101,6 +102,8 @@ fn json_lines_carry_their_spans_and_the_trace() {
     assert_eq!(first["span_id"].as_str().unwrap().len(), 16);
     assert!(first["timestamp"].as_str().unwrap().ends_with('Z'));
     assert!(lines[1].get("object").is_none() && lines[1].get("trace_id").is_none());
+    assert_eq!(lines[2]["traceId"], "0af7");
+    assert!(lines[2].get("trace_id").is_none(), "one name is enough: {}", lines[2]);
 }
 
 #[test]
@@ -175,6 +178,6 @@ fn a_collector_that_is_not_there_disturbs_nobody() {
     let lines = lines(&output);
     let lost: Vec<_> = lines.iter().filter(|line| line["target"] == "slipway_telemetry").collect();
     assert_eq!(lost.len(), 1, "{lines:?}");
-    assert_eq!(lost[0]["lost_spans"], 2);
+    assert_eq!(lost[0]["lost_spans"], 3);
     assert_eq!(lost[0]["endpoint"], "http://127.0.0.1:1");
 }
