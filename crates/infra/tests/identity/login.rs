@@ -167,6 +167,8 @@ async fn a_password_from_somebody_else_counts_once() {
     let new = Password::new(PASSWORD);
     let logged_in = manager.login(&caller(), "ada", &once, Some(&new)).await.unwrap();
     scene.one.accepts(&logged_in.token).await;
+    let entries = scene.audit("user.changePassword").await;
+    assert_eq!((entries.len(), entries[0].actor.as_str()), (1, "ada"), "an entry of its own");
     assert_eq!(manager.login(&caller(), "ada", &once, None).await.unwrap_err().code, Code::Unauthorized);
     scene.login("ada", PASSWORD).await.unwrap();
 

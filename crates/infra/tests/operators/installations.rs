@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
@@ -10,8 +11,9 @@ use serde_json::{Value, json};
 use slipway_domain::operator::{InstallationState, Manager};
 use slipway_orchestrator::Code;
 use slipway_orchestrator::clusters::Removal;
-use slipway_orchestrator::operators::{InstallationView, InstallationsWorker};
-use slipway_orchestrator::workers::Next;
+use slipway_orchestrator::operators::{InstallationView, InstallationsWorker, ResealWorker};
+use slipway_orchestrator::ports::store::WorkRows as _;
+use slipway_orchestrator::workers::{Next, Worker as _};
 use slipway_testkit::charts::ChartRepository;
 use slipway_testkit::{ControlPlane, Program, Scratch, scratch};
 
@@ -130,6 +132,17 @@ async fn releases_of_both_lines_of_helm_are_found_matched_and_adopted() {
     assert!(server.manager.installed_values(&kafka.installation).await.unwrap().is_empty());
     assert_eq!(server.database_holds("hunter2").await, Vec::<String>::new());
 
+    // A key that is added seals them anew; then the old one may go.
+    let both = Server::with_keys(&stored.store, &[7, 8]);
+    both.work(&ResealWorker(both.manager.clone()), "all".to_owned()).await.unwrap();
+    let new =
+        Server::with_keys(&stored.store, &[8]).manager.installed_values(&hello.installation).await.unwrap();
+    assert_eq!(new["secret"], "hunter2");
+    assert!(server.manager.installed_values(&hello.installation).await.is_err(), "not with the old one");
+    let back = Server::with_keys(&stored.store, &[8, 7]);
+    back.work(&ResealWorker(back.manager.clone()), "all".to_owned()).await.unwrap();
+    assert_eq!(server.audit("operator.reseal").await.len(), 2);
+
     let error = server.manager.remove_operator(&admin(), "greeter").await.unwrap_err();
     assert_eq!(error.code, Code::Conflict);
     assert!(error.to_string().contains("still installed on prod-eu"), "{error}");
@@ -175,6 +188,30 @@ async fn releases_of_both_lines_of_helm_are_found_matched_and_adopted() {
     assert_eq!(found.len(), 2);
     assert!(server.news().await.contains(&"prod-eu operatorGone".to_owned()));
     server.manager.remove_operator(&admin(), "greeter").await.unwrap();
+
+    // An operator that is registered after its release was found is looked for there at once.
+    let due = async || server.store.claim(worker.kind(), 9, Duration::from_mins(1)).await.unwrap();
+    for claim in due().await {
+        server.store.release(&claim, Duration::from_hours(1)).await.unwrap();
+    }
+    repository.add(&plain("kafka"));
+    let named = |name: &str| slipway_domain::operator::Asked {
+        name: name.to_owned(),
+        chart_name: name.to_owned(),
+        ..asked(&repository.url())
+    };
+    repository.add(&plain("nats"));
+    server.register(named("nats")).await.unwrap();
+    assert!(due().await.is_empty(), "nobody has nats");
+    server.register(named("kafka")).await.unwrap();
+    let claims = due().await;
+    assert_eq!(claims.len(), 1);
+    worker.work(&claims[0]).await.unwrap();
+    let found = server.manager.cluster_installations(&admin(), "prod-eu").await.unwrap();
+    assert_eq!(
+        find(&found, "streams").operator.as_ref().map(slipway_domain::name::Name::as_str),
+        Some("kafka")
+    );
 }
 
 #[tokio::test]

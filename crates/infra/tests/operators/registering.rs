@@ -5,7 +5,7 @@ use slipway_domain::access::Role;
 use slipway_domain::operator::{Asked, OperatorChange};
 use slipway_orchestrator::Code;
 use slipway_orchestrator::operators::{
-    ChangeOperator, GivenAccess, GivenCredentials, NewOperator, ProfileOrigin,
+    ChangeOperator, GivenAccess, GivenCredentials, NewOperator, ProfileOrigin, ResealWorker,
 };
 use slipway_orchestrator::page::Window;
 use slipway_orchestrator::ports::charts::Credentials;
@@ -132,6 +132,12 @@ async fn credentials_are_sealed_used_and_changed_and_never_seen() {
     let error = server.manager.change_operator(&admin(), "greeter", change(reader("hunter2-new"))).await;
     assert!(error.unwrap_err().to_string().contains("does not accept the credentials"));
     server.manager.refresh_operator(&admin(), "greeter").await.unwrap();
+    // A key that is added seals them anew; then the old one may go.
+    let both = Server::with_keys(&stored.store, &[7, 8]);
+    both.work(&ResealWorker(both.manager.clone()), "all".to_owned()).await.unwrap();
+    let new = Server::with_keys(&stored.store, &[8]);
+    new.manager.refresh_operator(&admin(), "greeter").await.unwrap();
+    assert_eq!(server.audit("operator.reseal").await.len(), 1);
     assert_eq!(server.database_holds("hunter2").await, Vec::<String>::new());
     assert!(!server.database_holds("sha256:").await.is_empty(), "the search itself works");
 }

@@ -50,8 +50,14 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(store: &PostgresStore) -> Self {
-        let key = STANDARD.encode([7; 32]);
-        let keyring: Arc<dyn Keyring> = Arc::new(AesKeyring::load(&KeySource::Text(key.into())).unwrap());
+        Self::with_keys(store, &[7])
+    }
+
+    /// One that seals with the last of the keys.
+    pub(crate) fn with_keys(store: &PostgresStore, keys: &[u8]) -> Self {
+        let keys: Vec<String> = keys.iter().map(|key| STANDARD.encode([*key; 32])).collect();
+        let keys = KeySource::Text(keys.join(",").into());
+        let keyring: Arc<dyn Keyring> = Arc::new(AesKeyring::load(&keys).unwrap());
         let connections = Arc::new(Connections::new(Arc::new(store.clone()), Arc::clone(&keyring)));
         let rules = AddressRules { loopback: true, ..AddressRules::default() };
         let guardian = slipway_testkit::guardian::guardian().unwrap().to_owned();
