@@ -4,32 +4,39 @@
 //! and judged, never the chart itself, and a token that dies with the attempt. CRDs are never in its hands.
 
 mod api;
+mod bundles;
+mod colours;
 mod crds;
 mod custom;
 mod definition;
+mod digest;
 mod fault;
+mod generated;
 mod judgement;
 mod kinds;
 mod migrate;
 mod object;
 mod preflight;
 mod render;
+mod revisions;
 mod site;
 mod smoke;
+mod values;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use slipway_domain::preflight::Preflight;
-use slipway_domain::rollout::StepKind;
+use slipway_domain::rollout::{Gate, Measurement, StepKind};
 use slipway_helm::Helm;
 use slipway_orchestrator::ports::Fleet;
 use slipway_orchestrator::ports::fleet::{Act, Acted, FleetError, Removal, Standing, Subject};
 use tokio::sync::OnceCell;
 
 use crate::charts::HelmPrograms;
-use crate::kubernetes::Connections;
+use crate::gates::Gates;
+use crate::kubernetes::{AddressRules, Connections};
 
 use fault::Fault;
 use site::Site;
@@ -39,12 +46,19 @@ pub struct KubeFleet {
     connections: Arc<Connections>,
     programs: HelmPrograms,
     helm: OnceCell<Helm>,
+    gates: Gates,
 }
 
 impl KubeFleet {
     /// On these connections, with these programs.
     pub fn new(connections: Arc<Connections>, programs: HelmPrograms) -> Self {
-        Self { connections, programs, helm: OnceCell::new() }
+        Self { connections, programs, helm: OnceCell::new(), gates: Gates::new(AddressRules::default()) }
+    }
+
+    /// Under these rules about the addresses of gates.
+    #[must_use]
+    pub fn asking(self, rules: AddressRules) -> Self {
+        Self { gates: Gates::new(rules), ..self }
     }
 
     /// The cluster of a subject, and what is needed to change it.
@@ -96,6 +110,10 @@ impl Fleet for KubeFleet {
 
     async fn standing(&self, _subject: &Subject) -> Result<Standing, FleetError> {
         Err(FleetError::Refused("which revision runs cannot be seen here yet".to_owned()))
+    }
+
+    async fn measure(&self, gate: &Gate, now: Timestamp) -> Measurement {
+        self.gates.measure(gate, now).await
     }
 
     async fn uninstall(&self, _subject: &Subject, _removal: Removal) -> Result<Vec<String>, FleetError> {

@@ -6,6 +6,7 @@
 pub mod charts;
 pub mod clock;
 pub mod fleet;
+mod gates;
 pub mod identity;
 pub mod keyring;
 pub mod kubernetes;

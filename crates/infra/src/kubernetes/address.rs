@@ -57,6 +57,14 @@ impl AddressRules {
         Ok(())
     }
 
+    /// Whether this server may be made to send a request there, by somebody who is not its admin.
+    pub(crate) fn reachable(&self, url: &Url) -> Result<(), String> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err("is neither http nor https".to_owned());
+        }
+        self.host(url.host().as_ref()).map_err(|why| format!("the address {why}"))
+    }
+
     /// A proxy that is allowed, or why it is not.
     pub fn proxy(&self, text: &str) -> Result<String, String> {
         if self.proxies.iter().any(|allowed| allowed.trim_end_matches('/') == text.trim_end_matches('/')) {

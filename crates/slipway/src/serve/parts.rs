@@ -69,9 +69,9 @@ pub(super) async fn manager(
     let issuers = config.oidc.iter().map(issuer).collect::<anyhow::Result<_>>()?;
     let parts = Parts {
         store,
-        clusters: Arc::new(KubernetesClusters::new(Arc::clone(&connections), rules)),
+        clusters: Arc::new(KubernetesClusters::new(Arc::clone(&connections), rules.clone())),
         probes: Arc::new(KubeProbes::new(Arc::clone(&connections) as _)),
-        fleet: Arc::new(KubeFleet::new(Arc::clone(&connections), helm.clone())),
+        fleet: Arc::new(KubeFleet::new(Arc::clone(&connections), helm.clone()).asking(rules)),
         charts: Arc::new(ChartRepositories::new(helm)),
         releases: Arc::new(HelmReleases::new(Arc::clone(&connections))),
         keyring,
