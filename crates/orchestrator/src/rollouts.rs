@@ -15,6 +15,7 @@ mod request;
 mod start;
 mod subject;
 mod surroundings;
+mod trace;
 mod uninstall;
 mod values;
 mod workers;

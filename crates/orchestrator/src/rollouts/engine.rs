@@ -10,7 +10,7 @@ use tracing::{Instrument as _, debug, info_span};
 
 use super::ledger::Ledger;
 use super::world::World;
-use super::{asking, deciding, looking, parts_of, step_of, stepping};
+use super::{asking, deciding, looking, parts_of, step_of, stepping, trace};
 use crate::changes::Changeset;
 use crate::error::Error;
 use crate::ports::StoreError;
@@ -139,6 +139,7 @@ impl Engine {
             step = ?key.kind,
             attempt = key.attempt,
         );
+        trace::link(&span, rollout.trace.as_deref());
         let acted = self.world.act(&rollout, &step, now, resumed).instrument(span).await?;
         let end =
             RolloutWrite::EndStep { rollout: id, key: key.clone(), outcome: Box::new(acted.outcome.clone()) };

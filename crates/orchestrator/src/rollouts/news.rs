@@ -7,7 +7,7 @@ use slipway_domain::event::{Event, Topic};
 use slipway_domain::id::UserId;
 use slipway_domain::rollout::{Command, Decision, News, State, Status};
 
-use super::{deciding, resource};
+use super::{deciding, resource, trace};
 use crate::changes::Changeset;
 use crate::error::Error;
 use crate::manager::Manager;
@@ -133,12 +133,7 @@ fn audited(rollout: &Rollout, state: &State, text: &str) -> AuditEntry {
     let why = if text.is_empty() { String::new() } else { format!(": {text}") };
     let message = format!("the deployment of {name} is {}{why}", state.status);
     let mut actor = Actor::system("rollouts");
-    actor.trace_id = rollout.trace.as_deref().and_then(trace_id);
+    actor.trace_id = rollout.trace.as_deref().and_then(trace::id);
     AuditEntry::new(&actor, "deployment.status", resource(rollout.id), result, message)
         .changing(Some(shown(rollout, &rollout.state)), Some(shown(rollout, state)))
-}
-
-/// The trace in a `traceparent`.
-fn trace_id(parent: &str) -> Option<String> {
-    parent.split('-').nth(1).map(str::to_owned)
 }

@@ -21,7 +21,7 @@ use super::news::shown;
 use super::request::{DryRun, Request, not_in_emergency};
 use super::subject::beside;
 use super::values::Given;
-use super::{deciding, resource};
+use super::{deciding, resource, trace};
 use crate::changes::Changeset;
 use crate::error::{Code, Error};
 use crate::manager::Manager;
@@ -255,7 +255,7 @@ impl Manager {
             starter: self.starter(actor).await?,
             emergency: request.emergency.as_ref().map(|note| note.as_str().to_owned()),
             may_delete: request.may_delete.clone(),
-            trace: actor.trace_id.as_ref().map(|id| format!("00-{id}-{}-01", &id[..16.min(id.len())])),
+            trace: trace::current(),
             created_at: now,
             started_at: None,
             ended_at: None,

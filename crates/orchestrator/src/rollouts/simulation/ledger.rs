@@ -1,0 +1,90 @@
+//! The engine's rows, over a way to the database that takes its time and sometimes loses an answer.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use slipway_domain::id::RolloutId;
+use slipway_domain::rollout::ActKey;
+
+use super::site::Site;
+use crate::changes::{Changeset, WorkChange, Write};
+use crate::ports::StoreError;
+use crate::ports::store::{Recorded, Rollout, RolloutWrite, StepRow};
+use crate::rollouts::{Ledger, ROLLOUT};
+
+impl Site {
+    /// One way to the database, or back.
+    pub(super) async fn travel(&self) -> Result<(), StoreError> {
+        let slow = self.lock().chance.per_mille(5);
+        self.latency(1, if slow { 2_000 } else { 10 }).await;
+        let mut inner = self.lock();
+        let often = inner.faults.database;
+        let away = inner.database_is_away();
+        if away || inner.chance.per_mille(often) {
+            inner.disturbed = inner.now;
+            return Err(StoreError::Unavailable("the connection was lost".into()));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Ledger for Site {
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        self.travel().await?;
+        let now = self.lock().database_time();
+        self.travel().await?;
+        Ok(now)
+    }
+
+    async fn rollout(&self, id: RolloutId) -> Result<Option<Rollout>, StoreError> {
+        self.travel().await?;
+        let inner = self.lock();
+        Ok(Some(inner.rows.rollout.clone()).filter(|rollout| rollout.id == id))
+    }
+
+    async fn recorded(&self, _id: RolloutId) -> Result<Recorded, StoreError> {
+        self.travel().await?;
+        let mut inner = self.lock();
+        inner.heard_of();
+        Ok(inner.rows.recorded())
+    }
+
+    async fn step(&self, _id: RolloutId, key: &ActKey) -> Result<Option<StepRow>, StoreError> {
+        self.travel().await?;
+        Ok(self.lock().rows.steps.get(key).cloned())
+    }
+
+    async fn commit(&self, changes: Changeset) -> Result<(), StoreError> {
+        self.travel().await?;
+        {
+            let mut inner = self.lock();
+            let mut decides = false;
+            let mut intents = Vec::new();
+            for write in &changes.rows {
+                match write {
+                    Write::Rollout(RolloutWrite::Decide { .. }) => decides = true,
+                    Write::Rollout(RolloutWrite::Intend { key, deadline, .. }) => {
+                        intents.push((key.clone(), *deadline));
+                    }
+                    _ => {}
+                }
+            }
+            let due = |change: &WorkChange| match change {
+                WorkChange::Due(work, _) => Some(work.kind),
+                _ => None,
+            };
+            let kinds: Vec<&'static str> = changes.work.iter().filter_map(due).collect();
+            let now = inner.database_time();
+            inner.rows.commit(changes, now)?;
+            if kinds.contains(&ROLLOUT) {
+                let now = inner.now;
+                inner.watch.told.get_or_insert(now);
+            }
+            inner.heard.extend(kinds);
+            if decides {
+                inner.check_decision(&intents);
+            }
+        }
+        self.travel().await
+    }
+}
