@@ -40,6 +40,11 @@ pub(crate) fn unpack(archive: &[u8]) -> Result<Vec<File>, HelmError> {
     Ok(files)
 }
 
+/// A file of a packed chart, by its path below the chart's own folder; nothing where there is none.
+pub fn file_of(archive: &[u8], path: &str) -> Result<Option<Vec<u8>>, HelmError> {
+    Ok(unpack(archive)?.into_iter().find(|file| file.path == path).map(|file| file.content))
+}
+
 /// Packs a chart, the same bytes for the same files.
 pub(crate) fn pack(folder: &str, files: &[File]) -> Result<Vec<u8>, HelmError> {
     let broken = |error: std::io::Error| HelmError::Archive { reason: error.to_string() };

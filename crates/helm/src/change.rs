@@ -64,7 +64,8 @@ impl Helm {
         let mut arguments: Vec<OsString> =
             ["upgrade", "--install", upgrade.release].map(OsString::from).to_vec();
         arguments.push(archive.into());
-        arguments.extend(["--namespace", upgrade.namespace, "--create-namespace", "--values"].map(Into::into));
+        arguments
+            .extend(["--namespace", upgrade.namespace, "--create-namespace", "--values"].map(Into::into));
         arguments.push(values.into());
         arguments.extend(["--description", upgrade.description, "--skip-crds"].map(Into::into));
         for (key, value) in upgrade.labels {

@@ -6,7 +6,8 @@ use crate::archive::{File, pack};
 use crate::error::HelmError;
 
 /// The one template. It prints files without looking into them, so that braces in them mean nothing.
-const TEMPLATE: &str = "{{- range $path, $_ := .Files.Glob \"manifests/*.yaml\" }}\n---\n{{ $.Files.Get $path }}\n{{- end }}\n";
+const TEMPLATE: &str =
+    "{{- range $path, $_ := .Files.Glob \"manifests/*.yaml\" }}\n---\n{{ $.Files.Get $path }}\n{{- end }}\n";
 
 /// What a generated chart holds.
 #[derive(Debug, Clone)]

@@ -18,6 +18,7 @@ mod release;
 mod run;
 mod template;
 
+pub use archive::file_of;
 pub use change::{Uninstall, Upgrade};
 pub use error::HelmError;
 pub use generated::Generated;

@@ -20,8 +20,19 @@ const NOTES: &str = "slipway.dev/notes";
 const FIRST: &str = "templates/0/0/0/0/0/0/0/0/0/0/0/0/revision.yaml";
 /// What differs from one rendering to the next.
 const MOVES: &[&str] = &[
-    "Revision", "rand", "genCA", "genPrivateKey", "genSelfSigned", "genSigned", "uuidv4", " now", "(now",
-    "shuffle", "htpasswd", "bcrypt", "encryptAES",
+    "Revision",
+    "rand",
+    "genCA",
+    "genPrivateKey",
+    "genSelfSigned",
+    "genSigned",
+    "uuidv4",
+    " now",
+    "(now",
+    "shuffle",
+    "htpasswd",
+    "bcrypt",
+    "encryptAES",
 ];
 
 /// What a cluster offers to charts.

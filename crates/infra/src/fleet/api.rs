@@ -121,6 +121,16 @@ impl Api {
         }
     }
 
+    /// The metadata of what a list holds, without the objects themselves.
+    pub(crate) async fn list_metadata(&self, path: &str) -> Result<Vec<Value>, Trouble> {
+        let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+        let mut list = self.ask(Method::GET, path, None, "application/json", accept).await?;
+        match list.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) => Ok(items),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
         self.send(Method::POST, path, Some(body), "application/json").await
     }
@@ -135,6 +145,14 @@ impl Api {
 
     pub(crate) async fn json_patch(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
         self.send(Method::PATCH, path, Some(body), "application/json-patch+json").await
+    }
+
+    /// Deletes; what is not there any more is gone.
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), Trouble> {
+        match self.send(Method::DELETE, path, None, "application/json").await {
+            Err(fault) if !fault.is_absence() => Err(fault),
+            _ => Ok(()),
+        }
     }
 
     /// Server-side apply.
@@ -154,10 +172,21 @@ impl Api {
         body: Option<&Value>,
         content: &str,
     ) -> Result<Value, Trouble> {
+        self.ask(method, path, body, content, "application/json").await
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        content: &str,
+        accept: &str,
+    ) -> Result<Value, Trouble> {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(http::header::ACCEPT, "application/json")
+            .header(http::header::ACCEPT, accept)
             .header(http::header::CONTENT_TYPE, content)
             .body(body.map(|body| body.to_string().into_bytes()).unwrap_or_default())
             .map_err(|error| Trouble::Strange(format!("{path} is no path to ask for: {error}")))?;
