@@ -5,7 +5,7 @@
 
 pub(crate) mod decode;
 mod discover;
-mod manager;
+pub(crate) mod manager;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,9 +8,9 @@ use slipway_domain::operator::Manager;
 
 /// A tool, and what it calls the thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) manager: Manager,
-    pub(super) reference: Option<String>,
+pub(crate) struct Mark {
+    pub(crate) manager: Manager,
+    pub(crate) reference: Option<String>,
 }
 
 const NONE: &BTreeMap<String, String> = &BTreeMap::new();
@@ -29,14 +29,17 @@ pub(super) fn of_manifest(manifest: &str) -> Option<Mark> {
     {
         return None;
     }
-    slipway_manifests::read(manifest).ok()?.iter().find_map(|document| {
-        let texts = |pointer: &str| -> BTreeMap<String, String> {
-            let fields = document.value.pointer(pointer).and_then(Value::as_object);
-            let texts = fields.into_iter().flatten();
-            texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
-        };
-        of_marks(&texts("/metadata/labels"), &texts("/metadata/annotations"))
-    })
+    slipway_manifests::read(manifest).ok()?.iter().find_map(|document| of_value(&document.value))
+}
+
+/// The tool that marked an object, live or written.
+pub(crate) fn of_value(object: &Value) -> Option<Mark> {
+    let texts = |pointer: &str| -> BTreeMap<String, String> {
+        let fields = object.pointer(pointer).and_then(Value::as_object);
+        let texts = fields.into_iter().flatten();
+        texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+    };
+    of_marks(&texts("/metadata/labels"), &texts("/metadata/annotations"))
 }
 
 fn of_marks(labels: &BTreeMap<String, String>, annotations: &BTreeMap<String, String>) -> Option<Mark> {

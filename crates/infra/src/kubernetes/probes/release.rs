@@ -59,12 +59,17 @@ impl Subject {
     /// From a manifest; what names no namespace is in that of the release.
     pub fn of_manifest(manifest: &str, namespace: &str) -> Result<Self, String> {
         let documents = slipway_manifests::read(manifest).map_err(|error| error.to_string())?;
+        Ok(Self::of_objects(documents.iter().map(|document| &document.value), namespace))
+    }
+
+    /// From objects; what names no namespace is in that of the release.
+    pub fn of_objects<'a>(objects: impl IntoIterator<Item = &'a Value>, namespace: &str) -> Self {
         let mut subject = Self::default();
         subject.namespaces.insert(namespace.to_owned());
-        for document in documents {
-            subject.add(&document.value, namespace);
+        for object in objects {
+            subject.add(object, namespace);
         }
-        Ok(subject)
+        subject
     }
 
     fn add(&mut self, object: &Value, namespace: &str) {
