@@ -130,7 +130,7 @@ fn summary(operator: &Operator) -> Value {
 }
 
 /// When work is due that is done every so often, spread so that not all of it comes at once.
-fn spread(key: &str, every: std::time::Duration, now: Timestamp) -> std::time::Duration {
+pub(crate) fn spread(key: &str, every: std::time::Duration, now: Timestamp) -> std::time::Duration {
     // Tenths above and below, by what is being done and when: no two servers and no two pieces march in step.
     let seed = key.bytes().fold(now.as_millisecond().unsigned_abs(), |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

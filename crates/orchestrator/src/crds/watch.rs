@@ -17,6 +17,7 @@ use slipway_domain::id::ClusterId;
 use crate::changes::{Changeset, Work};
 use crate::error::Error;
 use crate::manager::Manager;
+use crate::operators::spread;
 use crate::ports::LiveCrds;
 use crate::ports::store::{Claim, CrdWrite, LiveCrd};
 use crate::workers::{Next, Worker};
@@ -71,12 +72,15 @@ impl CrdStatusWorker {
         Ok(Next::After(SWEEP))
     }
 
-    /// Has every cluster looked at now.
+    /// Has every cluster looked at, one after the other.
     async fn look_everywhere(&self, claim: &Claim) -> Result<Next, Error> {
         let manager = &self.manager;
         let mut changes = Changeset::new().fenced(claim.fence()).end(claim.work.clone());
-        for cluster in manager.every_cluster().await? {
-            changes = changes.due(Work { kind: CRD_STATUS, key: cluster.id.to_string() }, manager.now());
+        let (clusters, mut at) = (manager.every_cluster().await?, manager.now());
+        let pause = SOON / u32::try_from(clusters.len()).unwrap_or(u32::MAX).max(1);
+        for cluster in clusters {
+            changes = changes.due(Work { kind: CRD_STATUS, key: cluster.id.to_string() }, at);
+            at += pause;
         }
         manager.store().commit(changes).await?;
         Ok(Next::Ended)
@@ -111,7 +115,7 @@ impl CrdStatusWorker {
             }
         };
         manager.store().commit(Changeset::new().fenced(claim.fence()).write(write)).await?;
-        Ok(Next::After(EVERY))
+        Ok(Next::After(spread(&claim.work.key, EVERY, at)))
     }
 }
 

@@ -7,9 +7,13 @@ use http::{Method, Request};
 use kube::Client;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 /// The longest that one request may take.
 const LONGEST: Duration = Duration::from_secs(10);
+
+/// Large answers are read one at a time: whoever asks this server something has the other processors.
+static READING: Semaphore = Semaphore::const_new(1);
 
 /// Why something could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +96,7 @@ impl Call {
     ) -> Result<(T, usize), Fault> {
         let text = self.text(path).await?;
         let size = text.len();
+        let _turn = READING.acquire().await;
         let read = tokio::task::spawn_blocking(move || {
             serde_json::from_str(&text).map_err(|error| error.to_string())
         });
