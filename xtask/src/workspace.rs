@@ -89,7 +89,9 @@ pub(crate) fn conformance(words: &[&str]) -> anyhow::Result<ExitCode> {
 /// the machine with it, and would else measure itself.
 pub(crate) fn bench(words: &[&str]) -> anyhow::Result<ExitCode> {
     let packages = ["slipway-guardian", "slipway-lab", "slipway-testkit"];
-    build_and_run(&["--release"], &packages, "release", &[&["bench"], words].concat())
+    // The test kit has more programs, and each takes minutes to optimize.
+    let programs = ["--release", "--bin", "guardian", "--bin", "slipway-lab", "--bin", "probe"];
+    build_and_run(&programs, &packages, "release", &[&["bench"], words].concat())
 }
 
 /// Checks licences, bans and sources. The advisories need a database from elsewhere: a step of its own.
