@@ -7,6 +7,7 @@ mod approvals;
 mod audit;
 mod clusters;
 mod crds;
+mod deployments;
 mod health;
 mod identity;
 mod live;
@@ -77,6 +78,7 @@ pub fn routes() -> routes::Routes {
     let routes = clusters::routes(routes);
     let routes = operators::routes(routes);
     let routes = crds::routes(routes);
+    let routes = deployments::routes(routes);
     let routes = approvals::routes(routes);
     let routes = health::routes(routes);
     let routes = audit::routes(routes);

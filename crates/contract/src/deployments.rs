@@ -188,7 +188,7 @@ pub const UNINSTALL: Endpoint = Endpoint::new(
     Method::Post,
     "/operators/{name}/clusters/{cluster}/uninstall",
     "uninstallOperator",
-    Permission::Deploy,
+    Permission::RemoveOperators,
     10,
 )
 .takes::<UninstallRequest>()
@@ -202,7 +202,7 @@ pub const UNMANAGE: Endpoint = Endpoint::new(
     Method::Post,
     "/operators/{name}/clusters/{cluster}/unmanage",
     "unmanageOperator",
-    Permission::Deploy,
+    Permission::ManageOperators,
     10,
 )
 .gives_nothing(204)

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::cli::{
-    self, Apply, ApprovalCommand, AuditCommand, ClusterCommand, Completion, Connection, ContextCommand, Diff,
-    Export, HealthCommand, LoginCommand, LogoutCommand, OperatorCommand, RolesCommand, Served,
-    SettingCommand, TokenCommand, UserCommand, VersionCommand, WhoamiCommand,
+    self, Apply, ApprovalCommand, AuditCommand, ClusterCommand, Completion, Connection, ContextCommand,
+    Deploy, DeploymentCommand, Diff, Export, HealthCommand, LoginCommand, LogoutCommand, OperatorCommand,
+    RolesCommand, Served, SettingCommand, TokenCommand, Uninstall, Unmanage, UserCommand, VersionCommand,
+    WhoamiCommand,
 };
 use crate::config::ConfigCommand;
 use crate::crd::CrdCommand;
@@ -51,6 +52,11 @@ enum Command {
     },
     /// See and change the clusters that operators are rolled out to.
     Cluster(Served<ClusterCommand>),
+    Deploy(Box<Deploy>),
+    /// See how far deployments are, and steer them.
+    Deployment(Served<DeploymentCommand>),
+    Uninstall(Uninstall),
+    Unmanage(Unmanage),
     /// See and make decisions that deployments wait for.
     Approval(Served<ApprovalCommand>),
     /// Register operators, see their versions, and adopt what is installed.
@@ -95,6 +101,18 @@ impl Slipway {
             Command::Db { command } => done(command.run()),
             Command::Cluster(served) => {
                 connection.run(served.output, async |session| served.command.run(session).await)
+            }
+            Command::Deploy(deploy) => {
+                connection.run_to_code(deploy.output, async |session| deploy.run(session).await)
+            }
+            Command::Deployment(served) => {
+                connection.run_to_code(served.output, async |session| served.command.run(session).await)
+            }
+            Command::Uninstall(command) => {
+                connection.run(command.output, async |session| command.run(session).await)
+            }
+            Command::Unmanage(command) => {
+                connection.run(command.output, async |session| command.run(session).await)
             }
             Command::Approval(served) => {
                 connection.run(served.output, async |session| served.command.run(session).await)

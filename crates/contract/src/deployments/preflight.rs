@@ -6,8 +6,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::DeploymentStrategy;
 use super::reply::DeploymentWave;
-use super::{DeploymentEnvironment, DeploymentStrategy};
 
 /// What a deployment would do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -36,8 +36,6 @@ pub struct DryRunReply {
 pub struct DryRunCluster {
     /// Which.
     pub cluster_name: String,
-    /// Where it stands.
-    pub environment: DeploymentEnvironment,
     /// Whether nothing stands in the way.
     pub fits: bool,
     /// Why it could not be looked at.

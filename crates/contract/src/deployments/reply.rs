@@ -86,9 +86,12 @@ pub struct DeploymentDetailReply {
     /// In short.
     #[serde(flatten)]
     pub deployment: DeploymentReply,
-    /// All settings of the strategy, with the defaults filled in.
+    /// The settings of the strategy, with the defaults filled in, as they can be sent.
     #[schema(value_type = Object)]
     pub strategy_config: Value,
+    /// All other settings, the same way.
+    #[schema(value_type = Object)]
+    pub settings: Value,
     /// Whether it is taken back by itself where it hurts.
     pub auto_rollback_enabled: bool,
     /// What happens now.

@@ -268,6 +268,9 @@ fn filtered(query: &mut QueryBuilder<Postgres>, filter: &RolloutFilter) {
     if let Some(environment) = filter.environment {
         query.push(" AND environments @> ").push_bind(vec![environment.to_string()]);
     }
+    if let Some(name) = &filter.started_by {
+        query.push(" AND started_by = ").push_bind(text(name));
+    }
     if let Some(active) = filter.active {
         query.push(" AND (").push(ACTIVE).push(") = ").push_bind(active);
     }

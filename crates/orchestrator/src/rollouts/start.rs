@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use serde_json::Value;
 use slipway_domain::access::{Actor, Permission};
@@ -62,10 +63,12 @@ impl Manager {
         let (rollout, given) = self.drafted(actor, &request).await?;
         let archive = self.operator_archive(&request.operator, &request.version).await?;
         let now = self.store().time().await?;
-        let looks = request.clusters.iter().map(|cluster| {
+        // Made beforehand, so that what streams them can be sent between threads.
+        let mut looks = Vec::new();
+        for cluster in &request.clusters {
             let subject =
                 self.subject_of(&rollout, &cluster.name, &request.operator, archive.clone(), &given);
-            async move {
+            let look = async move {
                 let looked = match subject.await {
                     Err(error) => Err(error.to_string()),
                     Ok(subject) => {
@@ -73,8 +76,9 @@ impl Manager {
                     }
                 };
                 (cluster.name.clone(), looked)
-            }
-        });
+            };
+            looks.push(look.boxed());
+        }
         let clusters: BTreeMap<Name, Result<Preflight, String>> =
             stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
         Ok(DryRun {

@@ -17,6 +17,7 @@ use super::relative::ago;
 use super::session::Session;
 use super::table::{Cell, Tone, facts, table};
 use add::Add;
+pub(super) use input::values;
 use installed::Installed;
 use update::{ProfileCommand, Update};
 

@@ -66,13 +66,21 @@ impl Connection {
         output: OutputArgs,
         command: impl AsyncFnOnce(&Session) -> anyhow::Result<()>,
     ) -> anyhow::Result<ExitCode> {
+        self.run_to_code(output, async |session| command(session).await.map(|()| ExitCode::SUCCESS))
+    }
+
+    /// Runs a command with a session that says by itself how it ended.
+    pub(crate) fn run_to_code(
+        &self,
+        output: OutputArgs,
+        command: impl AsyncFnOnce(&Session) -> anyhow::Result<ExitCode>,
+    ) -> anyhow::Result<ExitCode> {
         let session = self.session(output.format)?;
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .context("starting the runtime")?
             .block_on(command(&session))
-            .map(|()| ExitCode::SUCCESS)
     }
 
     /// The context that is meant and its name; a server that is named alone has none.

@@ -66,6 +66,8 @@ pub struct RolloutFilter {
     pub environment: Option<Environment>,
     /// Only those that have not ended, or only those that have.
     pub active: Option<bool>,
+    /// Started by somebody of this name.
+    pub started_by: Option<String>,
 }
 
 /// What was recorded for a rollout beside its state, as far as a decision may still need it.

@@ -73,7 +73,7 @@ pub(super) fn document(file: &Path) -> anyhow::Result<Value> {
 }
 
 /// The helm values of a file.
-pub(super) fn values(file: &Path) -> anyhow::Result<Map<String, Value>> {
+pub(in crate::cli) fn values(file: &Path) -> anyhow::Result<Map<String, Value>> {
     match document(file)? {
         Value::Object(values) => Ok(values),
         _ => bail!("{} holds no values: it has to be a map", file.display()),
