@@ -19,6 +19,14 @@ mod object;
 mod preflight;
 mod render;
 mod revisions;
+mod attempt;
+mod keep;
+mod release;
+mod restore;
+mod snapshot;
+mod standing;
+mod uninstall;
+mod workloads;
 mod site;
 mod smoke;
 mod values;
@@ -84,6 +92,9 @@ impl KubeFleet {
                 let preflight = preflight::look(&site, &act.subject, act.now).await?;
                 Ok(Acted { outcome: preflight.outcome(), snapshot: None, preflight: Some(preflight) })
             }
+            StepKind::Snapshot => snapshot::take(&site, act).await,
+            StepKind::Release => release::run(&site, act).await,
+            StepKind::Restore => restore::run(&site, act).await,
             other => Err(Fault::Failed(format!("{} cannot be done here yet", other.words()))),
         }
     }
@@ -108,15 +119,19 @@ impl Fleet for KubeFleet {
         }
     }
 
-    async fn standing(&self, _subject: &Subject) -> Result<Standing, FleetError> {
-        Err(FleetError::Refused("which revision runs cannot be seen here yet".to_owned()))
+    #[tracing::instrument(name = "fleet.standing", skip_all, fields(cluster = %subject.cluster, operator = %subject.operator_name))]
+    async fn standing(&self, subject: &Subject) -> Result<Standing, FleetError> {
+        let site = self.site(subject).await?;
+        Ok(standing::look(&site, subject).await?)
     }
 
     async fn measure(&self, gate: &Gate, now: Timestamp) -> Measurement {
         self.gates.measure(gate, now).await
     }
 
-    async fn uninstall(&self, _subject: &Subject, _removal: Removal) -> Result<Vec<String>, FleetError> {
-        Err(FleetError::Refused("nothing is taken away here yet".to_owned()))
+    #[tracing::instrument(name = "fleet.uninstall", skip_all, fields(cluster = %subject.cluster, operator = %subject.operator_name))]
+    async fn uninstall(&self, subject: &Subject, removal: Removal) -> Result<Vec<String>, FleetError> {
+        let site = self.site(subject).await?;
+        Ok(uninstall::run(&site, subject, removal).await?)
     }
 }

@@ -11,6 +11,7 @@ mod crds;
 pub mod enrol;
 mod failure;
 pub mod kubeconfig;
+mod lent;
 mod look;
 pub mod probes;
 mod retire;
@@ -32,6 +33,7 @@ pub use address::AddressRules;
 pub use connections::{ConnectError, Connections};
 pub use crds::KubernetesCrds;
 pub use failure::unreachable;
+pub use lent::LendError;
 
 /// The port of clusters, on kube.
 #[derive(Debug, Clone)]

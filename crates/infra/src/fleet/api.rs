@@ -98,6 +98,11 @@ impl Api {
         Self::new(client, act.subject.cluster.as_str(), until)
     }
 
+    /// The same with time to look at what became of an attempt, even if that is over.
+    pub(crate) fn patient(&self) -> Self {
+        Self { until: self.until.max(Instant::now() + LONGEST), ..self.clone() }
+    }
+
     /// How much time is left.
     pub(crate) fn left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())

@@ -6,7 +6,7 @@ use slipway_domain::rollout::Outcome;
 use slipway_helm::HelmError;
 use slipway_orchestrator::ports::fleet::FleetError;
 
-use crate::kubernetes::{ConnectError, unreachable};
+use crate::kubernetes::{ConnectError, LendError, unreachable};
 
 /// How long a silent API server is waited for; the client gives up after that.
 const PATIENCE: u64 = 30;
@@ -85,6 +85,15 @@ impl From<ConnectError> for Fault {
         match error {
             ConnectError::Unknown => Self::Failed(reason),
             _ => Self::Hiccup(reason),
+        }
+    }
+}
+
+impl From<LendError> for Fault {
+    fn from(error: LendError) -> Self {
+        match error {
+            LendError::Connect(error) => error.into(),
+            LendError::Cluster(error) => (*error).into(),
         }
     }
 }

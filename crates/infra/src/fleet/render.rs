@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::site::{Site, made};
 use super::{bundles, colours, revisions, values};
 
-pub(crate) use parse::is_crd;
+pub(crate) use parse::{documents, is_crd};
 
 /// How long one rendering may take.
 const DEADLINE: Duration = Duration::from_mins(1);

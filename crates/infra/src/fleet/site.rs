@@ -35,6 +35,24 @@ impl Site {
     }
 }
 
+/// What helm acts with during one attempt.
+impl Site {
+    /// A credential that ends with the attempt.
+    pub(crate) async fn lend(&self, attempt: &str) -> Result<Kubeconfig, Fault> {
+        Ok(Kubeconfig::new(self.connections.lend(self.cluster, attempt).await?))
+    }
+
+    /// Ends the credential of an attempt. Whether there was one.
+    pub(crate) async fn take_back(&self, attempt: &str) -> Result<bool, Fault> {
+        Ok(self.connections.take_back(self.cluster, attempt).await?)
+    }
+
+    /// Whether the credential of an attempt can be ended.
+    pub(crate) async fn can_take_back(&self) -> Result<bool, Fault> {
+        Ok(self.connections.can_take_back(self.cluster).await?)
+    }
+}
+
 /// The release that a rollout makes: the second one for blue-green, else the one that is there.
 pub(crate) fn made(subject: &Subject) -> &ReleaseAt {
     subject.placement.beside.as_ref().map_or(&subject.placement.release, |beside| &beside.release)

@@ -97,7 +97,7 @@ impl Connections {
         Ok(client::kubeconfig(&access))
     }
 
-    async fn open(&self, id: ClusterId) -> Result<(ClusterAccess, i64), ConnectError> {
+    pub(super) async fn open(&self, id: ClusterId) -> Result<(ClusterAccess, i64), ConnectError> {
         let found = self.rows.cluster_access(id).await.map_err(ConnectError::Store)?;
         let SealedAccess { sealed, version } = found.ok_or(ConnectError::Unknown)?;
         let access = ClusterAccess::open(id, &sealed, &*self.keyring).map_err(ConnectError::Sealed)?;

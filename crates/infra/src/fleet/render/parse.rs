@@ -47,7 +47,7 @@ pub(crate) fn is_crd(value: &Value) -> bool {
 }
 
 /// The documents with their sources. A file of CRDs names its source once, for all that follow.
-fn documents(text: &str) -> Vec<(String, String)> {
+pub(crate) fn documents(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut source = String::new();
     let mut current = String::new();
