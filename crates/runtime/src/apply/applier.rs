@@ -1,9 +1,11 @@
 //! Brings the children of one object to what they should be.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::StreamExt;
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
@@ -18,6 +20,9 @@ use crate::error::{Category, Error};
 const ATTEMPTS: usize = 4;
 /// When to look again at a child whose deletion takes its time, should no event tell.
 const DELETION_LOOK: Duration = Duration::from_secs(5);
+
+/// How many children of one object are written at the same time, where their order does not matter.
+const AT_ONCE: usize = 4;
 
 /// Of how many children it is remembered what the API server keeps in its own words.
 const QUIRKS: usize = 10_000;
@@ -38,6 +43,15 @@ enum Trust {
     Note,
     /// Nothing but the books of its field managers: somebody may have written the note.
     Books,
+}
+
+/// What came of a look at a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// It is what it should be.
+    Fulfilled,
+    /// It was written.
+    Written,
 }
 
 /// By the uid of a child: what was wanted when it was last written, and how the reply differed from it.
@@ -82,6 +96,13 @@ pub struct Applied {
 }
 
 impl Applied {
+    fn add(&mut self, other: Self) {
+        self.created.extend(other.created);
+        self.updated.extend(other.updated);
+        self.corrected.extend(other.corrected);
+        self.pruned.extend(other.pruned);
+    }
+
     /// Whether nothing had to be written.
     pub fn is_nothing(&self) -> bool {
         self.created.is_empty()
@@ -115,10 +136,16 @@ impl Applier {
         let mut applied = Applied::default();
         let mut wanted = HashSet::new();
         let mut failed: Option<Error> = None;
-        for child in children.children {
-            let child = self.dress(parent, child)?;
-            wanted.insert((api_key(&child.api), child.key.clone()));
-            if let Err(error) = self.bring(parent, &child, &mut applied).await {
+        let at_once = if children.in_any_order { AT_ONCE } else { 1 };
+        let dressed: Result<Vec<_>, _> =
+            children.children.into_iter().map(|child| self.dress(parent, child)).collect();
+        let dressed = dressed?;
+        wanted.extend(dressed.iter().map(|child| (api_key(&child.api), child.key.clone())));
+        let brought = dressed.into_iter().map(|child| self.bring(parent, child));
+        let mut brought = futures::stream::iter(brought).buffered(at_once);
+        while let Some((part, result)) = brought.next().await {
+            applied.add(part);
+            if let Err(error) = result {
                 if error.category() == Category::NotLeader {
                     return Err(error);
                 }
@@ -162,7 +189,14 @@ impl Applier {
         Ok(child)
     }
 
-    async fn bring(&self, parent: &Parent, child: &Child, applied: &mut Applied) -> Result<(), Error> {
+    /// What was done for a child, and whether that was all there is to do.
+    async fn bring(&self, parent: &Parent, child: Child) -> (Applied, Result<(), Error>) {
+        let mut applied = Applied::default();
+        let result = self.attempt(parent, &child, &mut applied).await;
+        (applied, result)
+    }
+
+    async fn attempt(&self, parent: &Parent, child: &Child, applied: &mut Applied) -> Result<(), Error> {
         let store = self.store(&child.api).ok_or_else(|| {
             Error::permanent(format!(
                 "{}: add `.owns::<{}>()` to the controller",
@@ -170,16 +204,22 @@ impl Applier {
                 child.api.kind
             ))
         })?;
+        let wish = number_of(&child.wanted);
         let mut last = None;
         let mut trust = Trust::Note;
         for _ in 0..ATTEMPTS {
             let live = store.get(&child.key);
             let attempt = match &live {
                 None => self.create(child, store, applied).await,
+                Some(live) if live.fulfils(wish) => return Ok(()),
                 Some(live) => self.update(parent, child, store, live, trust, applied).await,
             };
             match attempt {
-                Ok(()) => return Ok(()),
+                Ok(Found::Fulfilled) => {
+                    live.iter().for_each(|live| live.found_to_fulfil(wish));
+                    return Ok(());
+                }
+                Ok(Found::Written) => return Ok(()),
                 // What the creation set and nobody wants any more may be in the way.
                 Err(error)
                     if error.category() == Category::Permanent && live.is_some() && trust == Trust::Note =>
@@ -197,7 +237,7 @@ impl Applier {
         Err(last.unwrap_or_else(|| Error::transient(format!("writing {}", child.named()))))
     }
 
-    async fn create(&self, child: &Child, store: &Store, applied: &mut Applied) -> Result<(), Error> {
+    async fn create(&self, child: &Child, store: &Store, applied: &mut Applied) -> Result<Found, Error> {
         let mut body = child.wanted.clone();
         note(&mut body, &Note::of(&child.wanted, true));
         let reply = self.requests.create(&child.api, &child.key, &body).await;
@@ -205,7 +245,7 @@ impl Applier {
         self.learn(child, &held, Note::of(&child.wanted, true));
         store.wrote(held);
         applied.created.push(child.named());
-        Ok(())
+        Ok(Found::Written)
     }
 
     async fn update(
@@ -216,7 +256,7 @@ impl Applier {
         live: &Held,
         trust: Trust,
         applied: &mut Applied,
-    ) -> Result<(), Error> {
+    ) -> Result<Found, Error> {
         let meta = live.meta();
         if meta.controller.as_ref().is_none_or(|owner| owner.uid != parent.uid) {
             return Err(taken(parent, child, live));
@@ -236,7 +276,7 @@ impl Applier {
         if same_wish {
             self.forgive(&meta.uid, &wanted_note, &mut drift);
             if drift.is_empty() {
-                return Ok(());
+                return Ok(Found::Fulfilled);
             }
         }
 
@@ -251,7 +291,7 @@ impl Applier {
             self.learn(child, &held, wanted_note);
             store.wrote(held);
             applied.updated.push(child.named());
-            return Ok(());
+            return Ok(Found::Written);
         }
 
         let mut version = meta.version.to_string();
@@ -286,7 +326,7 @@ impl Applier {
         } else {
             applied.updated.push(child.named());
         }
-        Ok(())
+        Ok(Found::Written)
     }
 
     /// Has the API server book what the creation set as applied, if there is something in it that is not
@@ -386,6 +426,13 @@ impl Applier {
             drift.retain(|difference| !left.contains(difference));
         }
     }
+}
+
+/// A number that changes with a wish, and is never zero.
+fn number_of(wanted: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    wanted.hash(&mut hasher);
+    hasher.finish().max(1)
 }
 
 fn api_key(api: &ApiResource) -> ApiKey {

@@ -27,12 +27,22 @@ impl Child {
 #[derive(Debug, Clone, Default)]
 pub struct Children {
     pub(super) children: Vec<Child>,
+    pub(super) in_any_order: bool,
 }
 
 impl Children {
     /// None yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Lets them be written several at a time, as none needs another to be there: a Namespace must come before
+    /// what is in it, a ConfigMap need not come before the pods that wait for it. They are written one after
+    /// the other, as they were added, unless told.
+    #[must_use]
+    pub fn in_any_order(mut self) -> Self {
+        self.in_any_order = true;
+        self
     }
 
     /// Adds one. Say only what is meant: what is left out belongs to the API server and to others.

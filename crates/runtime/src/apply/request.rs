@@ -125,7 +125,7 @@ impl Requests {
 
     async fn send(&self, request: http::Request<Vec<u8>>) -> kube::Result<Held> {
         let text = self.client.request_text(request).await?;
-        Held::from_json(text.as_bytes()).map_err(kube::Error::SerdeError)
+        Held::from_json(&text).map_err(kube::Error::SerdeError)
     }
 }
 

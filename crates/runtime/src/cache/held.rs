@@ -4,22 +4,25 @@ use std::borrow::Cow;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::ApiResource;
-use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use super::ObjectKey;
-use super::transcode::Transcode;
+use super::text::Facts;
 use crate::apply::APPLIED;
 
-/// An object: the facts that are asked of every one, and the rest as bytes.
-#[derive(Clone)]
+/// An object: the facts that are asked of every one, and the rest as text.
 pub struct Held {
     meta: Meta,
-    body: Box<[u8]>,
+    body: Box<str>,
+    /// The wish that the object was found to fulfil; zero before any was.
+    fulfilled: AtomicU64,
 }
 
 /// The facts that are asked of every object.
@@ -43,6 +46,8 @@ pub struct Meta {
     pub labels: u64,
     /// A number that changes with its annotations.
     pub annotations: u64,
+    /// A number that changes with everything but its version and its status.
+    pub content: u64,
     /// What the runtime noted when it last applied it.
     pub applied: Option<Box<str>>,
     /// Its `status.phase`.
@@ -62,69 +67,6 @@ pub struct Owner {
     pub uid: Box<str>,
 }
 
-/// The few fields that are read of every object; unknown ones are skipped without being kept.
-#[derive(Deserialize)]
-struct Facts<'a> {
-    #[serde(borrow)]
-    metadata: Metadata<'a>,
-    #[serde(default)]
-    status: Phase,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata<'a> {
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    uid: Cow<'a, str>,
-    #[serde(borrow, default)]
-    resource_version: Cow<'a, str>,
-    #[serde(default)]
-    generation: i64,
-    #[serde(default)]
-    deletion_timestamp: Option<Time>,
-    #[serde(default)]
-    finalizers: Option<Vec<Box<str>>>,
-    #[serde(default)]
-    owner_references: Option<Vec<OwnerReference>>,
-    #[serde(default)]
-    labels: Option<std::collections::BTreeMap<String, String>>,
-    #[serde(default)]
-    annotations: Option<std::collections::BTreeMap<String, String>>,
-}
-
-/// A phase that is no text is none.
-#[derive(Default)]
-struct Phase(Option<Box<str>>);
-
-impl<'de> Deserialize<'de> for Phase {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Any {
-            Text(Box<str>),
-            Other(serde::de::IgnoredAny),
-        }
-        #[derive(Deserialize)]
-        struct Status {
-            phase: Option<Any>,
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Whole {
-            Status(Status),
-            Other(serde::de::IgnoredAny),
-        }
-        Ok(match Whole::deserialize(deserializer)? {
-            Whole::Status(Status { phase: Some(Any::Text(phase)) }) => Self(Some(phase)),
-            Whole::Status(Status { phase: Some(Any::Other(_)) | None }) | Whole::Other(_) => Self(None),
-        })
-    }
-}
-
 impl Held {
     /// What is asked of every object.
     pub fn meta(&self) -> &Meta {
@@ -138,18 +80,36 @@ impl Held {
 
     /// It as its type.
     pub fn decode<K: DeserializeOwned>(&self) -> Result<K, serde_json::Error> {
-        serde_json::from_slice(&self.body)
+        serde_json::from_str(&self.body)
     }
 
     /// An object from the reply to a write.
     pub fn from_reply<K: serde::Serialize>(object: &K) -> Result<Self, serde_json::Error> {
-        Self::from_json(&serde_json::to_vec(object)?)
+        Self::from_json(&serde_json::to_string(object)?)
     }
 
     /// An object from its JSON.
-    pub fn from_json(json: &[u8]) -> Result<Self, serde_json::Error> {
-        let mut reader = serde_json::Deserializer::from_slice(json);
-        Arrived::deserialize(&mut reader).map(|arrived| arrived.held)
+    pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
+        let facts = Facts::of(json)?;
+        let (body, content) = facts.kept(json);
+        Ok(Self { meta: Meta::of(facts, content), body, fulfilled: AtomicU64::new(0) })
+    }
+
+    /// Whether it was found to fulfil the wish with that number, as it is now.
+    pub(crate) fn fulfils(&self, wish: u64) -> bool {
+        wish != 0 && self.fulfilled.load(Ordering::Relaxed) == wish
+    }
+
+    /// Takes down that it fulfils a wish, so that nobody has to look again until one of both changes.
+    pub(crate) fn found_to_fulfil(&self, wish: u64) {
+        self.fulfilled.store(wish, Ordering::Relaxed);
+    }
+
+    /// Takes over what was found of the object before, where nothing but its status changed since.
+    pub(super) fn follow(&self, before: &Self) {
+        if self.meta.uid == before.meta.uid && self.meta.content == before.meta.content {
+            self.found_to_fulfil(before.fulfilled.load(Ordering::Relaxed));
+        }
     }
 }
 
@@ -166,25 +126,33 @@ impl fmt::Debug for Held {
 /// An object as the watch gives it, with the little that the watch itself reads.
 #[derive(Debug, Clone)]
 pub(super) struct Arrived {
-    pub(super) held: Held,
+    pub(super) held: Arc<Held>,
     metadata: ObjectMeta,
 }
 
 impl<'de> Deserialize<'de> for Arrived {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut body = Vec::with_capacity(2048);
-        Transcode::object(&mut body).deserialize(deserializer)?;
-        let facts: Facts<'_> = serde_json::from_slice(&body).map_err(serde::de::Error::custom)?;
-        let meta = Meta::of(facts);
+        let text: &RawValue = Deserialize::deserialize(deserializer)?;
+        let held = Held::from_json(text.get()).map_err(serde::de::Error::custom)?;
         let metadata =
-            ObjectMeta { resource_version: Some(meta.version.to_string()), ..ObjectMeta::default() };
-        Ok(Self { held: Held { meta, body: body.into_boxed_slice() }, metadata })
+            ObjectMeta { resource_version: Some(held.meta.version.to_string()), ..ObjectMeta::default() };
+        Ok(Self { held: Arc::new(held), metadata })
     }
 }
 
 impl Meta {
-    fn of(Facts { metadata, status }: Facts<'_>) -> Self {
-        let annotations = metadata.annotations.unwrap_or_default();
+    fn of(facts: Facts<'_>, content: u64) -> Self {
+        let (mut annotations, mut applied) = (DefaultHasher::new(), None);
+        for (name, value) in facts.annotations() {
+            // The runtime's own note is no news to the runtime.
+            if name == APPLIED {
+                applied = serde_json::from_str(value.get()).ok();
+            } else {
+                (name, value.get()).hash(&mut annotations);
+            }
+        }
+        let phase = facts.phase();
+        let metadata = facts.metadata;
         let controller = metadata
             .owner_references
             .unwrap_or_default()
@@ -196,8 +164,8 @@ impl Meta {
                 name: owner.name.into(),
                 uid: owner.uid.into(),
             });
-        // The runtime's own note is no news to the runtime.
-        let told = annotations.iter().filter(|(name, _)| name.as_str() != APPLIED);
+        let mut labels = DefaultHasher::new();
+        metadata.labels.map(RawValue::get).hash(&mut labels);
         Self {
             key: ObjectKey::new(metadata.namespace.as_deref(), &metadata.name),
             uid: metadata.uid.into(),
@@ -207,20 +175,13 @@ impl Meta {
             deleting: metadata.deletion_timestamp.is_some(),
             finalizers: metadata.finalizers.unwrap_or_default().into(),
             controller,
-            labels: number_of(metadata.labels.unwrap_or_default().iter()),
-            annotations: number_of(told),
-            applied: annotations.get(APPLIED).map(|noted| noted.as_str().into()),
-            phase: status.0,
+            labels: labels.finish(),
+            annotations: annotations.finish(),
+            content,
+            applied,
+            phase,
         }
     }
-}
-
-fn number_of<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for entry in entries {
-        entry.hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 impl Resource for Arrived {
@@ -277,7 +238,7 @@ mod tests {
             },
             "data": {"k": "v"}, "status": {"phase": "Running", "more": [1]},
         });
-        let held = Held::from_json(object.to_string().as_bytes()).unwrap();
+        let held = Held::from_json(&object.to_string()).unwrap();
         let meta = held.meta();
         assert_eq!((meta.version, meta.generation, meta.deleting), (42, 3, false));
         assert_eq!(meta.key, ObjectKey::namespaced("n", "a"));
@@ -292,8 +253,39 @@ mod tests {
     fn an_odd_status_stops_nothing() {
         for status in [json!(null), json!("text"), json!({"phase": 3}), json!([])] {
             let object = json!({"metadata": {"name": "a", "resourceVersion": "1"}, "status": status});
-            let held = Held::from_json(object.to_string().as_bytes()).unwrap();
+            let held = Held::from_json(&object.to_string()).unwrap();
             assert_eq!(held.meta().phase, None);
         }
+    }
+
+    #[test]
+    fn what_was_found_holds_until_more_than_the_status_changes() {
+        let object = |version: &str, replicas: i32, ready: i32| {
+            let object = json!({
+                "metadata": {"name": "a", "uid": "u", "resourceVersion": version},
+                "spec": {"replicas": replicas}, "status": {"ready": ready},
+            });
+            Held::from_json(&object.to_string()).unwrap()
+        };
+        let first = object("1", 2, 0);
+        assert!(!first.fulfils(0) && !first.fulfils(7));
+        first.found_to_fulfil(7);
+        let (ready, scaled) = (object("2", 2, 1), object("3", 3, 1));
+        ready.follow(&first);
+        assert!(ready.fulfils(7) && !ready.fulfils(8));
+        scaled.follow(&ready);
+        assert!(!scaled.fulfils(7));
+    }
+
+    #[test]
+    fn objects_arrive_from_lists_and_watches() {
+        let object = json!({"metadata": {"name": "a", "resourceVersion": "4"}});
+        // In the order in which the API server writes it.
+        let event = format!(r#"{{"type":"ADDED","object":{object}}}"#);
+        let event: kube::core::WatchEvent<Arrived> = serde_json::from_str(&event).unwrap();
+        assert!(matches!(event, kube::core::WatchEvent::Added(arrived) if arrived.held.meta.version == 4));
+        let list = json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": [object]}).to_string();
+        let list: kube::core::ObjectList<Arrived> = serde_json::from_str(&list).unwrap();
+        assert_eq!(list.items[0].held.meta.version, 4);
     }
 }

@@ -101,8 +101,8 @@ impl Store {
     }
 
     /// Takes what a watch said; nothing if it is older than what is known.
-    pub(super) fn arrived(&self, held: Held) -> Option<Change> {
-        let held = Arc::new(held);
+    pub(super) fn arrived(&self, held: impl Into<Arc<Held>>) -> Option<Change> {
+        let held = held.into();
         let mut inner = self.write();
         if !inner.is_news(&held) {
             return None;
@@ -129,8 +129,8 @@ impl Store {
 
     /// Takes an object of a list. A list may go back in time, when a backup was restored, so it is believed
     /// even if it looks older, unless this process wrote the object after the list was asked for.
-    pub(super) fn listed(&self, listing: &mut Listing, held: Held) -> Option<Change> {
-        let held = Arc::new(held);
+    pub(super) fn listed(&self, listing: &mut Listing, held: impl Into<Arc<Held>>) -> Option<Change> {
+        let held = held.into();
         listing.seen.insert(held.key().clone());
         let mut inner = self.write();
         if inner.written.contains(held.key()) && !inner.is_news(&held) {
@@ -192,6 +192,9 @@ impl Inner {
     fn put(&mut self, held: &Arc<Held>) -> Option<Arc<Held>> {
         let key = held.key().clone();
         let before = self.objects.insert(key.clone(), Arc::clone(held));
+        if let Some(before) = &before {
+            held.follow(before);
+        }
         let was = before.as_ref().and_then(|before| before.meta().controller.as_ref());
         let is = held.meta().controller.as_ref();
         if was.map(|owner| &owner.uid) != is.map(|owner| &owner.uid) {
@@ -241,7 +244,7 @@ mod tests {
         let object = json!({"metadata": {
             "name": name, "namespace": "n", "uid": uid, "resourceVersion": version.to_string(), "ownerReferences": owners,
         }});
-        Held::from_json(object.to_string().as_bytes()).unwrap()
+        Held::from_json(&object.to_string()).unwrap()
     }
 
     fn key(name: &str) -> ObjectKey {

@@ -91,12 +91,31 @@ impl<K> Context<K> {
     where
         C: Resource<DynamicType = ()> + DeserializeOwned,
     {
+        self.decoded::<C, C>(key)
+    }
+
+    fn decoded<C, T>(&self, key: &ObjectKey) -> Result<Option<T>, Error>
+    where
+        C: Resource<DynamicType = ()>,
+        T: DeserializeOwned,
+    {
         let api = ApiResource::erase::<C>(&());
         let store = self.around.store(&api).ok_or_else(|| not_watched(&api))?;
         let Some(held) = store.get(key) else { return Ok(None) };
         held.decode().map(Some).map_err(|error| {
             Error::transient(format!("reading {} {key} as what it should be", api.kind)).caused_by(error)
         })
+    }
+
+    /// A part of a child or another watched object of the kind `C` in the object's own namespace, as it was last
+    /// heard of. `T` has the fields that matter; the others are passed over, which is cheaper than the whole.
+    pub fn part<C, T>(&self, name: &str) -> Result<Option<T>, Error>
+    where
+        C: Resource<DynamicType = ()>,
+        T: DeserializeOwned,
+    {
+        let key = ObjectKey { namespace: self.parent.key.namespace.clone(), name: name.into() };
+        self.decoded::<C, T>(&key)
     }
 
     /// What the object controls of a kind, as it was last heard of.

@@ -216,10 +216,10 @@ impl Engine {
         let Some(held) = self.plan.primary.store().get(key).filter(|held| held.meta().uid == of.uid) else {
             return Ok(None);
         };
-        let object: Value = held
+        let shown: Shown = held
             .decode()
             .map_err(|error| Error::transient("reading the object's status").caused_by(error))?;
-        let old = object.get("status").filter(|status| status.is_object());
+        let old = shown.status.as_ref().filter(|status| status.is_object());
         let new = status::settled(old, make(old), of.generation, jiff::Timestamp::now());
         let Some(change) = status::change(old, &new) else {
             self.patience(|waiting| waiting.remove(key));
@@ -308,6 +308,13 @@ impl Engine {
             Err(error) => failure::done(&Error::kube("reading the object afresh", error)),
         }
     }
+}
+
+/// The status of any object.
+#[derive(serde::Deserialize)]
+struct Shown {
+    #[serde(default)]
+    status: Option<Value>,
 }
 
 fn told(error: &Error) -> ReconcileResult {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+
 use crate::cache::Change;
 
 /// Which news are worth a turn.
@@ -48,6 +50,24 @@ impl Predicate {
         turned(|meta| meta.annotations)
     }
 
+    /// Everything but its status changed: for kinds whose generation says nothing, and for children whose
+    /// status nobody reads.
+    pub fn content() -> Self {
+        turned(|meta| meta.content)
+    }
+
+    /// What `T` reads of it changed. `T` has the fields that matter, and serde passes over the others.
+    pub fn part<T: DeserializeOwned + PartialEq>() -> Self {
+        Self::new(|change| match (&change.before, &change.after) {
+            (Some(before), Some(after)) => match (before.decode::<T>(), after.decode::<T>()) {
+                (Ok(before), Ok(after)) => before != after,
+                // Whoever reads it shall see that it cannot be read.
+                _ => true,
+            },
+            _ => true,
+        })
+    }
+
     /// This or that.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -85,7 +105,7 @@ mod tests {
     use crate::cache::Held;
 
     fn change(before: &Value, after: &Value) -> Change {
-        let held = |value: &Value| Some(Arc::new(Held::from_json(value.to_string().as_bytes()).unwrap()));
+        let held = |value: &Value| Some(Arc::new(Held::from_json(&value.to_string()).unwrap()));
         Change { before: held(before), after: held(after), listed: false }
     }
 
@@ -127,5 +147,33 @@ mod tests {
         let mut new = old.clone();
         new["metadata"]["uid"] = json!("other");
         assert!(Predicate::labels().holds(&change(&old, &new)));
+    }
+
+    #[test]
+    fn content_is_all_but_the_status_and_a_part_is_what_is_read() {
+        #[derive(PartialEq, serde::Deserialize)]
+        struct Read {
+            status: Phase,
+        }
+        #[derive(PartialEq, serde::Deserialize)]
+        struct Phase {
+            phase: String,
+        }
+        let old = object(1, "x", "x", "x");
+        let mut data = old.clone();
+        data["data"] = json!({"a": "b"});
+        let mut count = old.clone();
+        count["status"]["count"] = json!(3);
+        for (new, content, part) in [
+            (&data, true, false),
+            (&count, false, false),
+            (&object(1, "x", "x", "y"), false, true),
+            (&object(2, "x", "x", "x"), true, false),
+            (&json!({"metadata": {"name": "a", "uid": "u"}}), true, true),
+        ] {
+            let change = change(&old, new);
+            let heard = (Predicate::content().holds(&change), Predicate::part::<Read>().holds(&change));
+            assert_eq!(heard, (content, part), "{new}");
+        }
     }
 }

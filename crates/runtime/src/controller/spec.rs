@@ -101,19 +101,33 @@ where
     /// Watches the children of the kind `C` that its objects control, and may apply such.
     #[must_use]
     pub fn owns<C: Resource<DynamicType = ()>>(self) -> Self {
-        self.owns_labelled::<C>(None)
+        self.owns_labelled::<C>(None, Predicate::any())
+    }
+
+    /// The same, where not all news about children are worth a turn: [`Predicate::content`] for those whose
+    /// status nobody reads, or that and [`Predicate::part`] for those of whose status little is read.
+    #[must_use]
+    pub fn owns_when<C: Resource<DynamicType = ()>>(self, predicate: Predicate) -> Self {
+        self.owns_labelled::<C>(None, predicate)
     }
 
     /// The same for children with these labels only, which keeps foreign ones out of memory. Every child
     /// must then have them.
     #[must_use]
     pub fn owns_selected<C: Resource<DynamicType = ()>>(self, labels: &str) -> Self {
-        self.owns_labelled::<C>(Some(labels.to_owned()))
+        self.owns_labelled::<C>(Some(labels.to_owned()), Predicate::any())
     }
 
-    fn owns_labelled<C: Resource<DynamicType = ()>>(mut self, labels: Option<String>) -> Self {
+    fn owns_labelled<C: Resource<DynamicType = ()>>(
+        mut self,
+        labels: Option<String>,
+        predicate: Predicate,
+    ) -> Self {
         let parent = self.api.clone();
         let mapping = move |change: &Change, _: &Arc<Informer>| {
+            if !predicate.holds(change) {
+                return Vec::new();
+            }
             // A child that changes hands is news for both.
             let sides = [change.before.as_ref(), change.after.as_ref()];
             let owners = sides.into_iter().flatten().filter_map(|held| {
