@@ -1,6 +1,7 @@
 //! The demonstration: a fleet of three clusters, and the manager on it.
 
 mod manager;
+mod rollout;
 
 use std::fs;
 use std::io::{IsTerminal, stderr};
@@ -39,6 +40,7 @@ pub(crate) async fn demo(once: bool) -> anyhow::Result<()> {
     println!("\n{} clusters ready and checked in {:.0} s.", fleet.len(), started.elapsed().as_secs_f64());
     let manager = Manager::start(&fleet, |name| directory.file(name)).await?;
     manager.show(&fleet).await?;
+    manager.roll_out().await?;
     println!("\nAll of it in {:.0} s.", started.elapsed().as_secs_f64());
 
     if once {

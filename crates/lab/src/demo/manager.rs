@@ -13,13 +13,20 @@ use tokio::io::AsyncWriteExt as _;
 use crate::fleet::Member;
 
 const PATIENCE: Duration = Duration::from_mins(3);
-const OPERATOR: &str = "application-operator";
+pub(super) const OPERATOR: &str = "application-operator";
+/// A version that works.
+pub(super) const GOOD: &str = "0.2.0";
+/// One whose webhook cannot be reached: its Service leads nowhere.
+pub(super) const BAD: &str = "0.3.0";
 const ENVIRONMENTS: [&str; 3] = ["development", "staging", "production"];
+
+/// Whoever made the server.
+pub(super) const ADMIN: &str = "admin";
 
 /// A running server with the fleet registered.
 pub(crate) struct Manager {
     server: Part,
-    url: String,
+    pub(super) url: String,
     files: Scratch,
     repository: ChartRepository,
 }
@@ -31,16 +38,18 @@ impl Manager {
         kubeconfig: impl Fn(&str) -> PathBuf,
     ) -> anyhow::Result<Self> {
         let repository = ChartRepository::start().await?;
-        repository.add(&chart("0.1.0")?);
-        repository.add(&chart("0.2.0")?);
+        for version in ["0.1.0", GOOD, BAD] {
+            repository.add(&chart(version)?);
+        }
         let files = scratch("demo")?;
         let image = Image::from_binary(&format!("slipway.dev/{OPERATOR}:0.1.0"), program(OPERATOR)?)?;
         let archive = chart("0.1.0")?.write_to(files.path())?;
         println!("\n$ helm install {OPERATOR} {OPERATOR}-0.1.0.tgz    # on each cluster, as before Slipway");
-        for member in fleet {
+        let installing = fleet.iter().map(async |member| {
             member.load(&image).await?;
-            helm(&files, &kubeconfig(&member.name), &archive).await?;
-        }
+            helm(&files, &kubeconfig(&member.name), &archive).await
+        });
+        futures::future::try_join_all(installing).await?;
         let port = free_port();
         let url = format!("http://127.0.0.1:{port}");
         let listen = format!("127.0.0.1:{port}");
@@ -105,7 +114,7 @@ impl Manager {
     /// How somebody else goes on with the command line.
     pub(crate) fn hint(&self) -> anyhow::Result<String> {
         let program = program("slipway")?;
-        Ok(format!("XDG_CONFIG_HOME={} {} operator list", self.files.path().display(), program.display()))
+        Ok(format!("XDG_CONFIG_HOME={} {} deployment list", self.home(ADMIN).display(), program.display()))
     }
 
     /// Ends the server with its database.
@@ -125,19 +134,56 @@ impl Manager {
     }
 
     /// Shows a command and what it prints.
-    async fn run(&self, arguments: &[&str], input: Option<&str>) -> anyhow::Result<()> {
+    pub(super) async fn run(&self, arguments: &[&str], input: Option<&str>) -> anyhow::Result<()> {
+        self.run_as(ADMIN, arguments, input).await
+    }
+
+    /// The same, of somebody.
+    pub(super) async fn run_as(
+        &self,
+        person: &str,
+        arguments: &[&str],
+        input: Option<&str>,
+    ) -> anyhow::Result<()> {
         println!("\n$ slipway {}", arguments.join(" "));
-        let said = self.output(arguments, input).await?;
+        let said = self.output_of(person, arguments, input).await?;
         for line in said.lines() {
             println!("  {line}");
         }
         Ok(())
     }
 
-    async fn output(&self, arguments: &[&str], input: Option<&str>) -> anyhow::Result<String> {
+    /// Shows a command that lasts, while it lasts, and says whether it ended well.
+    pub(super) async fn follow(&self, person: &str, arguments: &[&str]) -> anyhow::Result<bool> {
+        println!("\n$ slipway {}", arguments.join(" "));
+        let status = tokio::process::Command::new(program("slipway")?)
+            .args(arguments)
+            .env("XDG_CONFIG_HOME", self.home(person))
+            .stdin(Stdio::null())
+            .status()
+            .await
+            .context("running slipway")?;
+        Ok(status.success())
+    }
+
+    pub(super) async fn output(&self, arguments: &[&str], input: Option<&str>) -> anyhow::Result<String> {
+        self.output_of(ADMIN, arguments, input).await
+    }
+
+    /// Where somebody's logins are kept.
+    fn home(&self, person: &str) -> PathBuf {
+        self.files.path().join(person)
+    }
+
+    pub(super) async fn output_of(
+        &self,
+        person: &str,
+        arguments: &[&str],
+        input: Option<&str>,
+    ) -> anyhow::Result<String> {
         let mut child = tokio::process::Command::new(program("slipway")?)
             .args(arguments)
-            .env("XDG_CONFIG_HOME", self.files.path())
+            .env("XDG_CONFIG_HOME", self.home(person))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -163,6 +209,15 @@ impl Manager {
     }
 }
 
+/// Asks until there is an answer; the server lets nobody ask all the time.
+pub(super) async fn waiting<T>(what: &str, ask: impl AsyncFn() -> Option<T>) -> anyhow::Result<T> {
+    until(what, PATIENCE, async || {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        ask().await
+    })
+    .await
+}
+
 /// The chart of the Application operator, as one of several versions.
 fn chart(version: &str) -> anyhow::Result<Chart> {
     let folder = Path::new("charts").join(OPERATOR);
@@ -184,6 +239,9 @@ fn chart(version: &str) -> anyhow::Result<Chart> {
                     None => format!("{line}\n"),
                 });
                 text = lines.collect();
+            }
+            if version == BAD && name == "templates/services.yaml" {
+                text = text.replace("targetPort: webhook", "targetPort: 1");
             }
             chart = chart.file(&name, &text);
         }

@@ -14,6 +14,7 @@ mod fleet;
 mod outage;
 mod person;
 mod program;
+mod rollout;
 mod secrets;
 mod settings;
 mod several;
