@@ -12,6 +12,8 @@ mod look;
 mod news;
 mod read;
 mod request;
+#[cfg(test)]
+mod simulation;
 mod start;
 mod subject;
 mod surroundings;

@@ -118,7 +118,8 @@ impl Engine {
         else {
             return Ok(Next::Ended);
         };
-        let (Some(rollout), Some(step)) = (self.ledger.rollout(id).await?, self.ledger.step(id, &key).await?)
+        let (Some(rollout), Some(mut step)) =
+            (self.ledger.rollout(id).await?, self.ledger.step(id, &key).await?)
         else {
             return Ok(Next::Ended);
         };
@@ -129,6 +130,8 @@ impl Engine {
         let resumed = step.begun.is_some();
         let begin = RolloutWrite::BeginStep { rollout: id, key: key.clone(), epoch: claim.epoch };
         self.ledger.commit(Changeset::new().fenced(claim.fence()).write(begin)).await?;
+        // Whoever acts says so where they act: what comes later with an older epoch is nobody's any more.
+        step.begun = Some(claim.epoch);
         let now = self.ledger.time().await?;
         let span = info_span!(
             "operator.deploy.step",

@@ -52,7 +52,6 @@ impl Drop for Presence<'_> {
 struct Attempt<'a> {
     key: &'a ActKey,
     epoch: i64,
-    run: u64,
     end: Timestamp,
     resumed: bool,
 }
@@ -62,15 +61,17 @@ impl Site {
         let name = &attempt.key.cluster;
         loop {
             self.latency(20, 400).await;
-            let inner = self.lock();
-            if !inner.fleet[name].is_away(inner.now) {
+            let (away, now) = {
+                let inner = self.lock();
+                (inner.fleet[name].is_away(inner.now), inner.now)
+            };
+            if !away {
                 break;
             }
             // What another server may still be at is over with its deadline, and not before.
-            if !attempt.resumed || inner.now >= attempt.end {
+            if !attempt.resumed || now >= attempt.end {
                 return unreachable();
             }
-            drop(inner);
             self.sleep(SignedDuration::from_secs(5)).await;
         }
         let wait = {
@@ -310,8 +311,7 @@ impl World for Site {
             return Ok(self.reads(&step.key).await.into());
         }
         let epoch = step.begun.expect("it was begun under an epoch");
-        let attempt = Attempt { key: &step.key, epoch, run, end, resumed };
-        debug_assert_eq!(attempt.run, presence.run);
+        let attempt = Attempt { key: &step.key, epoch, end, resumed };
         Ok(self.change(&presence, &attempt).await.into())
     }
 
