@@ -1,22 +1,26 @@
 //! Brings what an Application asks for about, and reports what came of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde_json::{Value, json};
 use slipway_runtime::apply;
-use slipway_runtime::controller::{Context, ControllerSpec, Outcome, Reconcile};
+use slipway_runtime::controller::{Context, ControllerSpec, Outcome, Predicate, Reconcile};
 use slipway_runtime::error::Error;
 use slipway_runtime::events::Note;
 
 use crate::children::Children;
 use crate::crd::{Application, MANAGED_BY, MANAGER, Phase};
-use crate::status;
+use crate::status::{self, Report};
 
 /// The finalizer that keeps an Application until it was cleaned up.
 pub const FINALIZER: &str = "cloudnative.elide.dev/finalizer";
+
+/// How long counts of pods may be old while nothing turns. A rollout goes through many, and each is a write.
+const STATUS_PACE: Duration = Duration::from_secs(10);
 
 /// Reconciles Applications.
 #[derive(Debug, Default, Clone, Copy)]
@@ -26,11 +30,12 @@ impl ApplicationController {
     /// The controller, with everything that it watches.
     pub fn spec() -> ControllerSpec<Application> {
         ControllerSpec::new(Self)
-            .owns::<Deployment>()
-            .owns::<ConfigMap>()
-            .owns::<Service>()
-            .owns::<PodDisruptionBudget>()
+            .owns_when::<Deployment>(Predicate::content().or(Predicate::part::<Report>()))
+            .owns_when::<ConfigMap>(Predicate::content())
+            .owns_when::<Service>(Predicate::content())
+            .owns_when::<PodDisruptionBudget>(Predicate::content())
             .finalizer(FINALIZER)
+            .status_pace(STATUS_PACE)
             .child_label(MANAGED_BY, MANAGER)
     }
 }
@@ -42,7 +47,8 @@ impl Reconcile<Application> for ApplicationController {
         context: Context<Application>,
     ) -> Result<Outcome, Error> {
         let children = Children::of(&app).map_err(|error| Error::permanent(error.to_string()))?;
-        let mut wanted = apply::Children::new();
+        // Pods wait for their ConfigMap; nothing else needs another to be there.
+        let mut wanted = apply::Children::new().in_any_order();
         wanted
             .add_some(children.config_map.as_ref())?
             .add(&children.deployment)?
@@ -51,7 +57,7 @@ impl Reconcile<Application> for ApplicationController {
         context.apply(wanted).await?;
 
         let name = children.deployment.metadata.name.as_deref().unwrap_or_default();
-        let deployment: Option<Deployment> = context.get(name)?;
+        let deployment: Option<Report> = context.part::<Deployment, _>(name)?;
         let status = status::of(&app, deployment.as_ref());
         let before = app.status.as_ref().and_then(|status| status.phase);
         if status.phase != before {

@@ -2,11 +2,15 @@
 //!
 //! A pure function: the same Application and the same Deployment always give the same status.
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition, DeploymentStatus};
+mod report;
+
 use slipway_runtime::conditions::{Condition, PROGRESSING, READY};
 
 use crate::children::selector_string;
 use crate::crd::{Application, ApplicationStatus, Phase};
+
+pub use report::Report;
+use report::{Condition as Said, Reported};
 
 /// The reasons of conditions.
 pub mod reason {
@@ -27,7 +31,7 @@ pub mod reason {
 }
 
 /// The status of an Application whose Deployment is like this.
-pub fn of(app: &Application, deployment: Option<&Deployment>) -> ApplicationStatus {
+pub fn of(app: &Application, deployment: Option<&Report>) -> ApplicationStatus {
     let wanted = app.spec.replicas;
     let view = View::of(wanted, deployment);
     let ready_message = format!("{} of {wanted} pods are ready", view.ready);
@@ -80,20 +84,15 @@ struct View {
 }
 
 impl View {
-    fn of(wanted: i32, deployment: Option<&Deployment>) -> Self {
-        let Some(deployment) = deployment else { return Self::default() };
-        let nothing = DeploymentStatus::default();
-        let status = deployment.status.as_ref().unwrap_or(&nothing);
+    fn of(wanted: i32, deployment: Option<&Report>) -> Self {
+        let Some(Report { metadata, spec, status }) = deployment else { return Self::default() };
         // What was said of an earlier generation says nothing of this one.
-        let current = status.observed_generation.unwrap_or_default()
-            >= deployment.metadata.generation.unwrap_or_default()
-            && deployment.spec.replicas == Some(wanted);
-        let (pods, updated) =
-            (status.replicas.unwrap_or_default(), status.updated_replicas.unwrap_or_default());
+        let current = status.observed_generation >= metadata.generation && spec.replicas == Some(wanted);
+        let (pods, updated) = (status.replicas, status.updated_replicas);
         Self {
             pods,
             updated,
-            ready: status.ready_replicas.unwrap_or_default(),
+            ready: status.ready_replicas,
             rolled_out: current && updated == wanted && pods == wanted && is_complete(status, wanted),
             available: holds(status, "Available", "True").is_some(),
             stuck: current.then(|| stuck(status)).flatten(),
@@ -102,13 +101,13 @@ impl View {
 }
 
 /// Whether the rollout reached its end once, even if a pod failed since.
-fn is_complete(status: &DeploymentStatus, wanted: i32) -> bool {
-    status.ready_replicas.unwrap_or_default() >= wanted
+fn is_complete(status: &Reported, wanted: i32) -> bool {
+    status.ready_replicas >= wanted
         || holds(status, "Progressing", "True")
             .is_some_and(|condition| condition.reason.as_deref() == Some("NewReplicaSetAvailable"))
 }
 
-fn stuck(status: &DeploymentStatus) -> Option<(&'static str, String)> {
+fn stuck(status: &Reported) -> Option<(&'static str, String)> {
     let failure = holds(status, "ReplicaFailure", "True").map(|condition| (reason::CANNOT_CREATE, condition));
     let found =
         failure.or_else(|| holds(status, "Progressing", "False").map(|condition| (reason::STUCK, condition)));
@@ -117,9 +116,6 @@ fn stuck(status: &DeploymentStatus) -> Option<(&'static str, String)> {
     })
 }
 
-fn holds<'a>(status: &'a DeploymentStatus, type_: &str, value: &str) -> Option<&'a DeploymentCondition> {
-    let conditions = status.conditions.iter().flatten();
-    conditions.into_iter().find(|condition| {
-        condition.type_.as_deref() == Some(type_) && condition.status.as_deref() == Some(value)
-    })
+fn holds<'a>(status: &'a Reported, type_: &str, value: &str) -> Option<&'a Said> {
+    status.conditions.iter().find(|condition| condition.type_ == type_ && condition.status == value)
 }

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use slipway_application_operator::children::Children;
 use slipway_application_operator::crd::{Application, ApplicationStatus, MANAGED_BY, MANAGER, Phase};
-use slipway_application_operator::status;
+use slipway_application_operator::status::{self, Report};
 use slipway_runtime::apply::differences;
 use slipway_testkit::until;
 
@@ -134,7 +134,7 @@ impl World {
     fn status_complaint(&self, app: &Application) -> Option<String> {
         let name = app.name_any();
         let deployment = self.deployments.iter().find(|deployment| deployment.name_any() == name);
-        let expected = undated(status::of(app, deployment));
+        let expected = undated(status::of(app, deployment.map(Report::from).as_ref()));
         let shown = undated(app.status.clone().unwrap_or_default());
         if shown != expected {
             return Some(format!("it says {shown:?} instead of {expected:?}"));
