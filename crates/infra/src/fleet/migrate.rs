@@ -57,7 +57,7 @@ pub(super) async fn forward(site: &Site, act: &Act) -> Result<Acted, Fault> {
     let result = all(&api, act, &mut begun).await;
     let outcome = match result {
         Ok(0) => Outcome::Done(Found::Nothing),
-        Ok(written) => Outcome::Done(Found::Noted(format!("{written} stored objects were rewritten"))),
+        Ok(written) => Outcome::Done(Found::Noted(format!("stored objects that were rewritten: {written}"))),
         Err(fault) => fault.outcome(),
     };
     let mut snapshot = act.snapshot.clone();

@@ -74,9 +74,15 @@ async fn one(api: &Api, name: &str, kept: &Value, act: &Act) -> Result<Option<St
     let strange: Vec<&str> =
         live_crd.stored_versions().into_iter().filter(|name| kept_crd.version(name).is_none()).collect();
     if hits.is_none() && strange.is_empty() {
-        put(api, kept, placement).await?;
-        established(api, name).await?;
-        return Ok(None);
+        return match put(api, kept, placement).await {
+            Ok(_) => {
+                established(api, name).await?;
+                Ok(None)
+            }
+            // Such as an operator that installs its own, and does so again now that it is the older one.
+            Err(Fault::Failed(why)) => stays(why),
+            Err(fault) => Err(fault),
+        };
     }
     if !hits.refused.is_empty() {
         return stays(format!("the older one would refuse {}", some(&hits.refused)));

@@ -103,7 +103,16 @@ impl Judged {
         let report = tokio::task::spawn_blocking(move || compare(&before, &after, &options)).await;
         let report = report.map_err(|_| Trouble::Strange(format!("comparing CRD {name} was broken off")))?;
         let hits = match readable(&old_crd) {
-            Some(version) => judge(api, &old_crd, &new_crd, &version).await?,
+            Some(version) => match judge(api, &old_crd, &new_crd, &version).await {
+                // Such as a conversion that does not answer: this change may be what mends it.
+                Err(Trouble::Refused(status)) => {
+                    let text =
+                        format!("CRD {name}: its objects cannot be read to judge them: {}", status.message);
+                    self.found(Level::Warning, text);
+                    Hits::default()
+                }
+                other => other?,
+            },
             None => Hits::default(),
         };
         let sentences = |severity: Severity| {

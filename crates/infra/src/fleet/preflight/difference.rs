@@ -156,26 +156,43 @@ pub(super) fn overlaid(live: &Value, manifest: &Value) -> Value {
 
 /// Takes out of an object what the last revision said and the next one does not.
 pub(super) fn without_removed(object: &mut Value, stored: &Value, manifest: &Value) {
-    let (Value::Object(object), Value::Object(stored)) = (object, stored) else { return };
-    for (key, was) in stored {
-        match manifest.get(key) {
-            None => {
-                // What others put beside it stays.
-                match (object.get_mut(key), was) {
-                    (Some(there @ Value::Object(_)), Value::Object(_)) => {
+    match (object, stored) {
+        (Value::Object(object), Value::Object(stored)) => {
+            for (key, was) in stored {
+                match (manifest.get(key), object.get_mut(key)) {
+                    (Some(is), Some(there)) => without_removed(there, was, is),
+                    // What others put beside it stays.
+                    (None, Some(there @ Value::Object(_))) if was.is_object() => {
                         without_removed(there, was, &Value::Null);
                     }
-                    _ => {
+                    (None, Some(_)) => {
                         object.remove(key);
                     }
-                }
-            }
-            Some(is) => {
-                if let Some(there) = object.get_mut(key) {
-                    without_removed(there, was, is);
+                    (_, None) => {}
                 }
             }
         }
+        (Value::Array(object), Value::Array(stored)) => {
+            let is = manifest.as_array().map(Vec::as_slice).unwrap_or_default();
+            let (Some(stored), Some(is)) = (by_name(stored), by_name(is)) else { return };
+            let find = |items: &[(&str, &Value)], name: &str| {
+                items.iter().find(|(key, _)| *key == name).map(|(_, item)| (*item).clone())
+            };
+            object.retain_mut(|item| {
+                let Some(name) = item.get("name").and_then(Value::as_str).map(str::to_owned) else {
+                    return true;
+                };
+                match (find(&stored, &name), find(&is, &name)) {
+                    (Some(was), Some(is)) => {
+                        without_removed(item, &was, &is);
+                        true
+                    }
+                    (Some(_), None) => false,
+                    (None, _) => true,
+                }
+            });
+        }
+        _ => {}
     }
 }
 
@@ -227,6 +244,13 @@ mod tests {
         let mut live = json!({"data": {"a": 1, "b": 2, "c": 3}, "gone": {"x": 1, "y": 2}});
         without_removed(&mut live, &stored, &manifest);
         assert_eq!(live, json!({"data": {"a": 1, "c": 3}, "gone": {"y": 2}}));
+        let env = |names: &[&str]| {
+            let items: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+            json!({"env": items})
+        };
+        let mut live = env(&["a", "b", "injected"]);
+        without_removed(&mut live, &env(&["a", "b"]), &env(&["a"]));
+        assert_eq!(live, env(&["a", "injected"]));
         let live = json!({"spec": {"replicas": 1, "filled": true, "list": [{"a": 1, "b": 2}]}});
         let manifest = json!({"spec": {"replicas": 2, "list": [{"a": 3}]}});
         let expected = json!({"spec": {"replicas": 2, "filled": true, "list": [{"a": 3, "b": 2}]}});
