@@ -82,11 +82,15 @@ impl Engine {
         claim: &Claim,
         now: Timestamp,
     ) -> Result<Option<Rollout>, Error> {
-        let same = State { at: before.state.at, ..decision.state.clone() } == before.state;
-        if same && decision.actions.is_empty() && decision.news.is_empty() {
-            return Ok(None);
+        let mut decision = decision;
+        if decision.actions.is_empty() && decision.news.is_empty() {
+            let at = std::mem::replace(&mut decision.state.at, before.state.at);
+            if decision.state == before.state {
+                return Ok(None);
+            }
+            decision.state.at = at;
         }
-        let mut after = Rollout { state: decision.state.clone(), ..before.clone() };
+        let mut after = with_state(before, decision.state.clone());
         if after.started_at.is_none() && after.state.touched() {
             after.started_at = Some(now);
         }
@@ -128,6 +132,14 @@ impl Engine {
         }
         // Whoever began it under another epoch may still be at it.
         let resumed = step.begun.is_some();
+        // Its time counts from its beginning: one that waited for a free place loses none of it. Whoever goes
+        // on with it reckons from what was recorded then, which is never earlier.
+        let begun = match step.begun_at {
+            Some(begun) => begun,
+            None => self.ledger.time().await?,
+        };
+        let span = step.deadline.duration_since(step.intended_at);
+        step.deadline = step.deadline.max(begun.checked_add(span).unwrap_or(Timestamp::MAX));
         let begin = RolloutWrite::BeginStep { rollout: id, key: key.clone(), epoch: claim.epoch };
         self.ledger.commit(Changeset::new().fenced(claim.fence()).write(begin)).await?;
         // Whoever acts says so where they act: what comes later with an older epoch is nobody's any more.
@@ -211,6 +223,25 @@ fn intend(changes: Changeset, id: RolloutId, action: &Action, now: Timestamp) ->
 /// Whether a decision may wait for people now.
 fn asks(state: &State) -> bool {
     matches!(state.phase, Phase::Consent | Phase::Wave { part: Part::Opening, .. })
+}
+
+/// The same rollout in another state. States are large: the old one is not copied only to be thrown away.
+fn with_state(rollout: &Rollout, state: State) -> Rollout {
+    Rollout {
+        id: rollout.id,
+        operator: rollout.operator,
+        state,
+        placements: rollout.placements.clone(),
+        previous_version: rollout.previous_version.clone(),
+        starter: rollout.starter.clone(),
+        emergency: rollout.emergency.clone(),
+        may_delete: rollout.may_delete.clone(),
+        trace: rollout.trace.clone(),
+        created_at: rollout.created_at,
+        started_at: rollout.started_at,
+        ended_at: rollout.ended_at,
+        version: rollout.version,
+    }
 }
 
 fn next(due: Option<Timestamp>, now: Timestamp) -> Next {

@@ -52,6 +52,8 @@ struct Simulation {
     tasks: BTreeMap<u64, Task>,
     spawned: u64,
     unrest: Unrest,
+    /// How many times as much as usual a server does at once.
+    strength: usize,
     /// What people still want to do.
     wanted: usize,
 }
@@ -115,6 +117,7 @@ impl Simulation {
             tasks: BTreeMap::new(),
             spawned: 0,
             unrest: Unrest { within: None, away: 0 },
+            strength: 1,
             wanted: 0,
         };
         for server in 0..simulation.servers.len() {

@@ -15,7 +15,7 @@ use slipway_domain::rollout::{
 use slipway_domain::settings::Window;
 
 use super::cluster::{Cluster, Helm, REVOKED};
-use super::site::{Event, Inner, Site};
+use super::site::{Defect, Event, Inner, Site};
 use crate::changes::Changeset;
 use crate::error::{Code, Error};
 use crate::ports::fleet::Acted;
@@ -139,7 +139,12 @@ impl Site {
             if attempt.epoch < cluster.fence {
                 return hiccup("a newer server was here");
             }
-            assert!(cluster.helm.is_none(), "two helms at once on {name}: {:?} and {}", cluster.helm, attempt.key);
+            assert!(
+                cluster.helm.is_none(),
+                "two helms at once on {name}: {:?} and {}",
+                cluster.helm,
+                attempt.key
+            );
             cluster.pending = Some(attempt.key.clone());
             cluster.helm =
                 Some(Helm { key: attempt.key.clone(), run: presence.run, epoch: attempt.epoch, early });
@@ -275,7 +280,10 @@ impl World for Site {
         if now >= answers {
             return Ok(consent);
         }
-        Ok(Consent::Pending { waits_for: "ada".to_owned(), expires_at: asked + SignedDuration::from_hours(4) })
+        Ok(Consent::Pending {
+            waits_for: "ada".to_owned(),
+            expires_at: asked + SignedDuration::from_hours(4),
+        })
     }
 
     async fn tell(
@@ -292,10 +300,11 @@ impl World for Site {
         _rollout: &Rollout,
         step: &StepRow,
         now: Timestamp,
-        resumed: bool,
+        mut resumed: bool,
     ) -> Result<Acted, Error> {
         let (run, end) = {
             let mut inner = self.lock();
+            resumed &= inner.defect != Some(Defect::NotResumed);
             inner.check_act(step, resumed);
             if inner.chance.per_mille(2) {
                 return Err(Error::new(Code::Unavailable, "the values could not be read"));

@@ -118,30 +118,34 @@ impl Inner {
     pub(super) fn check_act(&mut self, step: &StepRow, resumed: bool) {
         let key = &step.key;
         self.watch.acts += 1;
-        let holder = self.holders[&self.current].clone();
-        if !self.rows.holds(&holder.claim.fence()) {
+        let claim = self.holders[&self.current].clone();
+        if !self.rows.holds(&claim.fence()) {
             // It stood still and does not know yet. What it does must be harmless.
             self.watch.late += 1;
             return;
         }
         self.watch.resumed += u64::from(resumed);
         let Some(row) = self.rows.steps.get(key) else { panic!("{key} has no intent") };
-        assert_eq!(row.begun, Some(holder.claim.epoch), "{key} was not begun under the claim it is done under");
+        assert_eq!(row.begun, Some(claim.epoch), "{key} was not begun under the claim it is done under");
         assert_eq!(row.outcome, None, "{key} was recorded already");
-        assert_eq!(step.begun, Some(holder.claim.epoch), "{key} does not know its epoch");
+        assert_eq!(step.begun, Some(claim.epoch), "{key} does not know its epoch");
         if !key.kind.changes() {
             return;
         }
         let state = &self.rows.rollout.state.clusters[&key.cluster];
-        let open = state.step.as_ref().is_some_and(|open| open.kind == key.kind && open.attempt == key.attempt);
+        let open =
+            state.step.as_ref().is_some_and(|open| open.kind == key.kind && open.attempt == key.attempt);
         assert!(open, "{key} is not what was decided: {:?}", state.step);
         let cluster = &self.fleet[&key.cluster];
         for (other, epoch) in cluster.acting.values().filter(|(other, _)| other.kind.changes()) {
             let over = self.rows.steps.get(other).is_some_and(|row| row.outcome.is_some());
-            let told = resumed && other == key && *epoch < holder.claim.epoch;
+            let told = resumed && other == key && *epoch < claim.epoch;
             assert!(over || told, "{key} while {other} of epoch {epoch} goes on");
         }
-        assert!(cluster.pending.as_ref() != Some(key) || resumed, "{key} does not know that it was begun before");
+        assert!(
+            cluster.pending.as_ref() != Some(key) || resumed,
+            "{key} does not know that it was begun before"
+        );
         self.check_at_once(key);
     }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use slipway_domain::id::RolloutId;
 use slipway_domain::rollout::ActKey;
 
-use super::site::Site;
+use super::site::{Defect, Inner, Site};
 use crate::changes::{Changeset, WorkChange, Write};
 use crate::ports::StoreError;
 use crate::ports::store::{Recorded, Rollout, RolloutWrite, StepRow};
@@ -14,8 +14,11 @@ use crate::rollouts::{Ledger, ROLLOUT};
 impl Site {
     /// One way to the database, or back.
     pub(super) async fn travel(&self) -> Result<(), StoreError> {
-        let slow = self.lock().chance.per_mille(5);
-        self.latency(1, if slow { 2_000 } else { 10 }).await;
+        let (slow, pace) = {
+            let mut inner = self.lock();
+            (inner.chance.per_mille(5), inner.pace)
+        };
+        self.latency(1, if slow { 2_000 } else { pace }).await;
         let mut inner = self.lock();
         let often = inner.faults.database;
         let away = inner.database_is_away();
@@ -24,6 +27,34 @@ impl Site {
             return Err(StoreError::Unavailable("the connection was lost".into()));
         }
         Ok(())
+    }
+}
+
+impl Inner {
+    /// What an engine with a defect would have written.
+    fn spoil(&self, defect: Defect, changes: &mut Changeset) {
+        let begins = |write: &Write| matches!(write, Write::Rollout(RolloutWrite::BeginStep { .. }));
+        let intends = |write: &Write| matches!(write, Write::Rollout(RolloutWrite::Intend { .. }));
+        let ends = |write: &Write| matches!(write, Write::Rollout(RolloutWrite::EndStep { .. }));
+        match defect {
+            Defect::Unfenced => changes.fence = None,
+            Defect::Unbegun => changes.rows.retain(|write| !begins(write)),
+            Defect::Unintended => changes.rows.retain(|write| !intends(write)),
+            Defect::Untold if changes.rows.iter().any(ends) => {
+                let wakes =
+                    |change: &WorkChange| matches!(change, WorkChange::Due(work, _) if work.kind == ROLLOUT);
+                changes.work.retain(|change| !wakes(change));
+            }
+            Defect::Unversioned => {
+                for write in &mut changes.rows {
+                    if let Write::Rollout(RolloutWrite::Decide { rollout, .. }) = write {
+                        rollout.version = self.rows.rollout.version;
+                        changes.fence = None;
+                    }
+                }
+            }
+            Defect::NotResumed | Defect::NotMoved | Defect::Untold => {}
+        }
     }
 }
 
@@ -58,11 +89,22 @@ impl Ledger for Site {
         self.travel().await?;
         {
             let mut inner = self.lock();
+            let mut changes = changes;
+            if let Some(defect) = inner.defect {
+                inner.spoil(defect, &mut changes);
+            }
             let mut decides = false;
+            let mut tells = false;
             let mut intents = Vec::new();
             for write in &changes.rows {
                 match write {
                     Write::Rollout(RolloutWrite::Decide { .. }) => decides = true,
+                    Write::Rollout(
+                        RolloutWrite::EndStep { .. }
+                        | RolloutWrite::Observe { .. }
+                        | RolloutWrite::Measure { .. }
+                        | RolloutWrite::Command { .. },
+                    ) => tells = true,
                     Write::Rollout(RolloutWrite::Intend { key, deadline, .. }) => {
                         intents.push((key.clone(), *deadline));
                     }
@@ -76,7 +118,7 @@ impl Ledger for Site {
             let kinds: Vec<&'static str> = changes.work.iter().filter_map(due).collect();
             let now = inner.database_time();
             inner.rows.commit(changes, now)?;
-            if kinds.contains(&ROLLOUT) {
+            if tells {
                 let now = inner.now;
                 inner.watch.told.get_or_insert(now);
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use slipway_domain::id::ClusterId;
 use slipway_domain::name::Name;
-use slipway_domain::rollout::{Action, ActKey, Measurement, Numbered, Observation, Report};
+use slipway_domain::rollout::{ActKey, Action, Measurement, Numbered, Observation, Report};
 
 use crate::changes::{Changeset, Fence, Work, WorkChange, Write};
 use crate::ports::StoreError;
@@ -34,6 +34,8 @@ pub(super) struct Rows {
     pub(super) news: Vec<(String, Option<Name>, String)>,
     pub(super) work: BTreeMap<(&'static str, String), WorkRow>,
     epochs: i64,
+    /// Whether it is forgotten that work was made due anew: a defect.
+    pub(super) forgets: bool,
 }
 
 fn stale(what: impl std::fmt::Display) -> StoreError {
@@ -63,6 +65,7 @@ impl Rows {
             news: Vec::new(),
             work: BTreeMap::new(),
             epochs: 0,
+            forgets: false,
         }
     }
 
@@ -77,7 +80,12 @@ impl Rows {
             reports: state.open().into_iter().filter_map(report).collect(),
             observations: self.observations.clone(),
             measurements: self.measurements.clone(),
-            commands: self.commands.iter().filter(|command| command.number > state.commands).cloned().collect(),
+            commands: self
+                .commands
+                .iter()
+                .filter(|command| command.number > state.commands)
+                .cloned()
+                .collect(),
         }
     }
 
@@ -111,12 +119,15 @@ impl Rows {
             RolloutWrite::Decide { rollout, .. } if rollout.version != self.rollout.version => {
                 Err(stale("rollout"))
             }
-            RolloutWrite::Command { version, .. } if *version != self.rollout.version => Err(stale("rollout")),
+            RolloutWrite::Command { version, .. } if *version != self.rollout.version => {
+                Err(stale("rollout"))
+            }
             RolloutWrite::Intend { key, .. } if self.steps.contains_key(key) => {
                 Err(StoreError::Taken { constraint: "rollout_steps_pkey".to_owned() })
             }
             RolloutWrite::BeginStep { key, epoch, .. } => {
-                let may = |row: &StepRow| row.outcome.is_none() && row.begun.is_none_or(|begun| begun <= *epoch);
+                let may =
+                    |row: &StepRow| row.outcome.is_none() && row.begun.is_none_or(|begun| begun <= *epoch);
                 if self.steps.get(key).is_some_and(may) { Ok(()) } else { Err(stale(key)) }
             }
             RolloutWrite::EndStep { key, .. } if !self.steps.contains_key(key) => Err(stale(key)),
@@ -133,7 +144,8 @@ impl Rows {
                 match (before, after) {
                     (false, true) => self.reserved.clear(),
                     (true, false) => {
-                        self.reserved = rollout.placements.values().map(|placement| placement.cluster).collect();
+                        self.reserved =
+                            rollout.placements.values().map(|placement| placement.cluster).collect();
                     }
                     _ => {}
                 }
@@ -191,7 +203,7 @@ impl Rows {
                 let new = WorkRow { due: at, claim_until: None, epoch: 0, moved: false };
                 let row = self.work.entry(place(&work)).or_insert(new);
                 row.due = at;
-                row.moved = row.claim_until.is_some();
+                row.moved = row.claim_until.is_some() && !self.forgets;
             }
             WorkChange::End(work) => {
                 self.work.remove(&place(&work));
@@ -208,7 +220,13 @@ impl Rows {
         self.work.range((kind, String::new())..).take_while(move |((of, _), _)| *of == kind)
     }
 
-    pub(super) fn claim(&mut self, kind: &'static str, most: usize, lease: Duration, now: Timestamp) -> Vec<Claim> {
+    pub(super) fn claim(
+        &mut self,
+        kind: &'static str,
+        most: usize,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Vec<Claim> {
         let free = |row: &WorkRow| row.due <= now && row.claim_until.is_none_or(|until| until < now);
         let mut due: Vec<(Timestamp, String)> = self
             .of_kind(kind)

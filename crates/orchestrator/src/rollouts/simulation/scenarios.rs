@@ -10,18 +10,18 @@ use slipway_domain::id::RolloutId;
 use slipway_domain::name::Name;
 use slipway_domain::rollout::{
     Amount, BlueGreen, Canary, Command, Consent, Direct, Facts, Gate, Phase, Rolling, Seen, Settings, Stage,
-    Status, Strategy, Target, why,
+    Status, StepKind, Strategy, Target, why,
 };
 use uuid::Uuid;
 
 use super::chance::Chance;
 use super::cluster::NEW;
-use super::site::{Event, Faults, start};
+use super::site::{Defect, Event, Faults, start};
 use super::{Simulation, Unrest};
 
 /// Everything that may pass goes wrong.
 const TRANSIENT: Faults =
-    Faults { unheard: 200, database: 2, hiccups: 30, killed: 20, flaps: 10, slow: 50, skew: 3 };
+    Faults { unheard: 200, database: 0, hiccups: 30, killed: 20, flaps: 10, slow: 50, skew: 3 };
 
 const DAYS: SignedDuration = SignedDuration::from_hours(24 * 3);
 
@@ -84,6 +84,14 @@ fn strategy(number: u64) -> (Strategy, u64) {
 
 /// A fleet, servers and faults that pass.
 fn fleet(seed: u64, chance: &mut Chance) -> Simulation {
+    let mut simulation = quiet_fleet(seed, chance);
+    simulation.with(|inner| inner.faults.database = 2);
+    disturbed(&mut simulation, chance);
+    simulation
+}
+
+/// The same, with servers and a database that stay.
+fn quiet_fleet(seed: u64, chance: &mut Chance) -> Simulation {
     let (strategy, most) = strategy(seed);
     let count = 1 + chance.up_to(most - 1).min(chance.up_to(most - 1));
     let mut settings = Settings::with(strategy);
@@ -93,9 +101,7 @@ fn fleet(seed: u64, chance: &mut Chance) -> Simulation {
     }
     let targets = targets(count, chance);
     let servers = usize::try_from(1 + chance.up_to(2)).unwrap();
-    let mut simulation = Simulation::new(seed, servers, settings, targets, TRANSIENT);
-    disturbed(&mut simulation, chance);
-    simulation
+    Simulation::new(seed, servers, settings, targets, TRANSIENT)
 }
 
 /// Servers, the database and clusters go away, and come back before anybody loses patience.
@@ -221,7 +227,8 @@ fn anything(simulation: &Simulation, chance: &mut Chance) {
             let gate = json!({"name": "errors", "http": {"url": "https://status.example"}});
             spec.settings.gates = vec![Gate::read(&gate).unwrap()];
         }
-        inner.watch.gate = *chance.of(&[Seen::Passed, Seen::Passed, Seen::Passed, Seen::Failed, Seen::Undecided]);
+        inner.watch.gate =
+            *chance.of(&[Seen::Passed, Seen::Passed, Seen::Passed, Seen::Failed, Seen::Undecided]);
         let answer = match chance.up_to(9) {
             0 => Consent::Rejected { reason: "ada: no".to_owned() },
             1 => Consent::Expired,
@@ -278,10 +285,13 @@ fn a_thousand_clusters_get_the_version() {
     for seed in seeds(1).take(4) {
         let mut chance = Chance::new(seed + 4_000_000);
         let targets = targets(1_000, &mut chance);
-        let direct = Direct { parallel_clusters: 200, ..Direct::default() };
+        let direct = Direct { parallel_clusters: 400, ..Direct::default() };
         let mut settings = Settings::with(Strategy::Direct(direct));
         settings.auto_rollback_window = SignedDuration::ZERO;
         let mut simulation = Simulation::new(seed, 3, settings, targets, TRANSIENT);
+        // Large servers, and a database that takes its time: much is decided at once.
+        simulation.strength = 8;
+        simulation.with(|inner| inner.pace = 150);
         disturbed(&mut simulation, &mut chance);
         assert_eq!(simulation.run(DAYS), Status::Completed, "{}", told(&simulation));
         assert_eq!(on_target(&simulation), 1_000);
@@ -298,5 +308,58 @@ fn one_seed_decides_everything() {
     };
     for seed in 0..4 {
         assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
+}
+
+/// Each server has only so many hands, and the others wait for one to be free.
+#[test]
+fn whoever_waits_for_a_free_place_loses_none_of_its_time() {
+    let targets = targets(120, &mut Chance::new(0));
+    let direct = Direct { parallel_clusters: 120, ..Direct::default() };
+    let mut settings = Settings::with(Strategy::Direct(direct));
+    settings.auto_rollback_window = SignedDuration::ZERO;
+    let slow = Faults { slow: 1_000, ..Faults::default() };
+    let mut simulation = Simulation::new(0, 1, settings, targets, slow);
+    simulation.with(|inner| inner.pace = 100);
+    assert_eq!(simulation.run(DAYS), Status::Completed, "{}", told(&simulation));
+    let tried = simulation.with(|inner| {
+        let clusters = inner.rows.rollout.state.clusters.values();
+        clusters.filter_map(|known| known.attempts.get(&StepKind::Release)).max().copied()
+    });
+    assert_eq!(tried, Some(1));
+}
+
+/// A simulation that finds nothing wrong says nothing unless it finds what is.
+#[test]
+fn an_engine_with_a_defect_does_not_get_through() {
+    for defect in [
+        Defect::Unfenced,
+        Defect::Unbegun,
+        Defect::Unintended,
+        Defect::NotResumed,
+        Defect::NotMoved,
+        Defect::Untold,
+        Defect::Unversioned,
+    ] {
+        let found = (0..60).find(|seed| {
+            let run = || {
+                let mut chance = Chance::new(seed + 5_000_000);
+                // What is lost in silence shows best where nothing else goes wrong.
+                let mut simulation = quiet_fleet(*seed, &mut chance);
+                if seed % 2 == 0 {
+                    disturbed(&mut simulation, &mut chance);
+                    simulation.disturb(Unrest { within: Some(120), away: 90 });
+                }
+                simulation.with(|inner| {
+                    inner.defect = Some(defect);
+                    inner.rows.forgets = defect == Defect::NotMoved;
+                });
+                let status = simulation.run(SignedDuration::from_hours(12));
+                assert!(simulation.is_over() && status == Status::Completed, "{}", told(&simulation));
+            };
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err()
+        });
+        eprintln!("{defect:?} was found with seed {found:?}");
+        assert!(found.is_some(), "{defect:?} was not found");
     }
 }

@@ -12,8 +12,8 @@ use futures::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use slipway_domain::rollout::Command;
 
-use super::site::{Event, Holder, Site};
 use super::Simulation;
+use super::site::{Event, Site};
 use crate::changes::Changeset;
 use crate::error::Error;
 use crate::ports::StoreError;
@@ -101,7 +101,7 @@ impl Simulation {
         let id = self.spawned;
         let mut inner = self.site.lock();
         if let Some(claim) = claim {
-            inner.holders.insert(id, Holder { server: task.server, claim });
+            inner.holders.insert(id, claim);
         }
         inner.after(SignedDuration::ZERO, Event::Poll(id));
         drop(inner);
@@ -138,12 +138,16 @@ impl Simulation {
     /// A server looks for work of a kind.
     pub(super) fn claim(&mut self, server: usize, kind: &'static str) {
         let now = self.site.lock().now;
-        if self.servers[server].condition != Condition::Up || self.servers[server].next.get(kind) != Some(&now) {
+        if self.servers[server].condition != Condition::Up
+            || self.servers[server].next.get(kind) != Some(&now)
+        {
             return;
         }
         self.servers[server].next.remove(kind);
         let at_once = KINDS.iter().find(|(of, _)| *of == kind).map_or(1, |(_, at_once)| *at_once);
-        let of_kind = |task: &&Task| task.server == server && task.work.as_ref().is_some_and(|(of, _)| *of == kind);
+        let at_once = at_once * self.strength;
+        let of_kind =
+            |task: &&Task| task.server == server && task.work.as_ref().is_some_and(|(of, _)| *of == kind);
         let free = at_once.saturating_sub(self.tasks.values().filter(of_kind).count());
         let mut claims = Vec::new();
         let pause = {
@@ -154,14 +158,17 @@ impl Simulation {
                 let time = inner.database_time();
                 claims = inner.rows.claim(kind, free, LEASE, time);
                 let next = if claims.len() == free { None } else { inner.rows.next_due(kind) };
-                let next = next.map_or(LOOK, |next| next.duration_since(time).clamp(SignedDuration::ZERO, LOOK));
+                let next =
+                    next.map_or(LOOK, |next| next.duration_since(time).clamp(SignedDuration::ZERO, LOOK));
                 next + inner.chance.millis(1, 20 + u64::try_from(next.as_millis() / 10).unwrap())
             }
         };
         for claim in claims {
             let key = claim.work.key.clone();
-            let failures = self.servers[server].failures.get(&(kind, key.clone())).copied().unwrap_or_default();
-            let future = Box::pin(piece(Arc::clone(&self.site), self.engine.clone(), claim.clone(), failures));
+            let failures =
+                self.servers[server].failures.get(&(kind, key.clone())).copied().unwrap_or_default();
+            let future =
+                Box::pin(piece(Arc::clone(&self.site), self.engine.clone(), claim.clone(), failures));
             self.spawn(Task { server, work: Some((kind, key)), future }, Some(claim));
         }
         self.look_at(server, kind, now + pause);

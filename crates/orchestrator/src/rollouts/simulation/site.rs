@@ -64,11 +64,23 @@ pub(super) enum Event {
     Failover(SignedDuration),
 }
 
-/// Who a task works for.
-#[derive(Debug, Clone)]
-pub(super) struct Holder {
-    pub(super) server: usize,
-    pub(super) claim: Claim,
+/// What an engine may get wrong; the simulation has to see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Defect {
+    /// What is written is not fenced with the claim.
+    Unfenced,
+    /// A step is done without its beginning having been committed.
+    Unbegun,
+    /// A step is done whose intent was not written.
+    Unintended,
+    /// Whoever goes on with a step does not know that it was begun before.
+    NotResumed,
+    /// Work that was made due anew while somebody was at it is forgotten.
+    NotMoved,
+    /// Nobody decides about what a step came to, before it is time anyway.
+    Untold,
+    /// A decision is written over a state that it was not made on, and without its claim.
+    Unversioned,
 }
 
 /// Everything that is simulated.
@@ -79,7 +91,8 @@ pub(super) struct Inner {
     sequence: u64,
     /// The task that is being polled.
     pub(super) current: u64,
-    pub(super) holders: BTreeMap<u64, Holder>,
+    /// The claims that tasks work under.
+    pub(super) holders: BTreeMap<u64, Claim>,
     /// The kinds of work that somebody was told about.
     pub(super) heard: BTreeSet<&'static str>,
     pub(super) rows: Rows,
@@ -94,6 +107,9 @@ pub(super) struct Inner {
     pub(super) asked: BTreeMap<u32, Timestamp>,
     pub(super) watch: Watch,
     pub(super) runs: u64,
+    pub(super) defect: Option<Defect>,
+    /// How long a way to the database takes at most, in milliseconds.
+    pub(super) pace: u64,
     /// The last time that a server or the database was disturbed.
     pub(super) disturbed: Timestamp,
 }
@@ -117,6 +133,8 @@ impl Inner {
             asked: BTreeMap::new(),
             watch: Watch::default(),
             runs: 0,
+            defect: None,
+            pace: 10,
             disturbed: start(),
         }
     }
