@@ -25,6 +25,7 @@ mod release;
 mod restore;
 mod snapshot;
 mod standing;
+mod switch;
 mod uninstall;
 mod workloads;
 mod site;
@@ -95,7 +96,10 @@ impl KubeFleet {
             StepKind::Snapshot => snapshot::take(&site, act).await,
             StepKind::Release => release::run(&site, act).await,
             StepKind::Restore => restore::run(&site, act).await,
-            other => Err(Fault::Failed(format!("{} cannot be done here yet", other.words()))),
+            StepKind::Switch => switch::forth(&site, act).await,
+            StepKind::SwitchBack => switch::back(&site, act).await,
+            StepKind::RemoveGreen => switch::remove_green(&site, act).await,
+            StepKind::RetireBlue => switch::retire_blue(&site, act).await,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! needed. A first install is brought to do nothing, and is left for whoever wants to see what was wrong.
 
 use serde_json::Value;
+use slipway_domain::profile::Handover;
 use slipway_domain::rollout::{Found, Outcome};
 use slipway_orchestrator::ports::fleet::{Act, Acted, KeptRelease};
 use slipway_orchestrator::ports::probes::ReleaseAt;
@@ -15,7 +16,7 @@ use super::render::is_crd;
 use super::site::Site;
 use super::snapshot::registration;
 use super::workloads::Workload;
-use super::{bundles, generated, keep, revisions};
+use super::{bundles, colours, generated, keep, revisions, switch};
 
 /// Does the step.
 pub(super) async fn run(site: &Site, act: &Act) -> Result<Acted, Fault> {
@@ -34,16 +35,27 @@ pub(super) async fn run(site: &Site, act: &Act) -> Result<Acted, Fault> {
         return Ok(Outcome::Done(Found::Released(newest.revision(release))).into());
     }
     keep::crds(&api, release).await?;
+    let cold = act.subject.profile.handover == Handover::Cold;
+    if cold {
+        // Two controllers must not work at once.
+        switch::quiet(&api, act).await?;
+    }
     let chart = chart(site, &api, kept).await?;
     // Hooks of the old version belong to its own upgrade; they were run then. What others wrote since goes: the
     // last known good version is known as a whole.
     let change = Change { chart, values: &kept.values, hooks: false, force: true };
-    Ok(change.run(site, &api, act, release).await?.into())
+    let outcome = change.run(site, &api, act, release).await?;
+    if !cold && matches!(outcome, Outcome::Done(_)) {
+        switch::quiet(&api, act).await?;
+    }
+    Ok(outcome.into())
 }
 
 async fn chart(site: &Site, api: &Api, kept: &KeptRelease) -> Result<Vec<u8>, Fault> {
     let mut manifests = Vec::new();
     for mut object in generated::without_crds(&kept.manifest)? {
+        // It may have been the second of two releases once.
+        colours::awaken(&mut object);
         bundles::settle(api, site.helm.major(), &mut object).await?;
         manifests.push(object.to_string());
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::api::{Api, Trouble, quoted};
+use super::definition::MANAGER;
 use super::fault::Fault;
 use super::object::ObjectRef;
 
@@ -84,8 +85,8 @@ impl Workload {
             }
             _ => json!({"spec": {"replicas": replicas}}),
         };
-        match api.merge(&format!("{}?fieldManager=slipway", self.path()), &patch).await {
-            Ok(_) => Ok(true),
+        match api.merge(&format!("{}?fieldManager={MANAGER}", self.path()), &patch).await {
+            Ok(_) => let_go(api, &self.path()).await.map(|()| true),
             Err(trouble) if trouble.is_absence() => Ok(false),
             Err(trouble) => Err(trouble),
         }
@@ -126,36 +127,91 @@ impl Workload {
         if self.kind != Kind::Deployment {
             return Ok(0);
         }
+        Ok(self.pods(api, live).await?.into_iter().filter(|current| !current).count())
+    }
+
+    /// Its pods, those that are ending included: for each whether it is of the newest specification.
+    async fn pods(&self, api: &Api, live: &Value) -> Result<Vec<bool>, Fault> {
         let labels = live.pointer("/spec/selector/matchLabels").and_then(Value::as_object);
         let selector: Vec<String> = labels
             .into_iter()
             .flatten()
             .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)))
             .collect();
-        if selector.is_empty() {
-            return Ok(0);
-        }
+        let Some(uid) =
+            live.pointer("/metadata/uid").and_then(Value::as_str).filter(|_| !selector.is_empty())
+        else {
+            return Ok(Vec::new());
+        };
         let selector = quoted(&selector.join(","));
-        let sets =
-            format!("/apis/apps/v1/namespaces/{}/replicasets?labelSelector={selector}", self.namespace);
-        let uid = live.pointer("/metadata/uid");
-        let mut current = BTreeMap::new();
-        for set in api.list_metadata(&sets).await? {
-            let owner = set.pointer("/metadata/ownerReferences/0/uid");
-            if owner.is_some() && owner == uid {
-                let revision = annotation(&set).map(str::to_owned);
-                let set_uid = set.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
-                current.insert(set_uid.to_owned(), revision.as_deref() == annotation(live));
+        // What pods belong to: the workload itself, or the sets that it makes of each specification.
+        let mut owners = BTreeMap::from([(uid.to_owned(), true)]);
+        if self.kind == Kind::Deployment {
+            let sets =
+                format!("/apis/apps/v1/namespaces/{}/replicasets?labelSelector={selector}", self.namespace);
+            for set in api.list_metadata(&sets).await? {
+                if owner(&set) == Some(uid)
+                    && let Some(own) = set.pointer("/metadata/uid").and_then(Value::as_str)
+                {
+                    owners.insert(own.to_owned(), annotation(&set) == annotation(live));
+                }
             }
         }
         let pods = format!("/api/v1/namespaces/{}/pods?labelSelector={selector}", self.namespace);
         let pods = api.list_metadata(&pods).await?;
-        let old = pods.iter().filter(|pod| {
-            let owner = pod.pointer("/metadata/ownerReferences/0/uid").and_then(Value::as_str);
-            owner.and_then(|owner| current.get(owner)) == Some(&false)
-        });
-        Ok(old.count())
+        Ok(pods.iter().filter_map(|pod| owners.get(owner(pod)?).copied()).collect())
     }
+
+    /// Whether none of its pods is left, those that are ending included.
+    pub(crate) async fn is_empty(&self, api: &Api) -> Result<bool, Fault> {
+        let Some(live) = api.find(&self.path()).await? else { return Ok(true) };
+        Ok(self.pods(api, &live).await?.is_empty())
+    }
+
+    /// Whether all pods that it wants are ready, and of its newest specification.
+    pub(crate) async fn is_ready(&self, api: &Api) -> Result<bool, Fault> {
+        if self.missing(api).await?.is_some() {
+            return Ok(false);
+        }
+        let Some(live) = api.find(&self.path()).await? else { return Ok(false) };
+        let number = |pointer: &str| live.pointer(pointer).and_then(Value::as_i64);
+        let (ready, wanted) = match self.kind {
+            Kind::DaemonSet => (number("/status/numberReady"), number("/status/desiredNumberScheduled")),
+            _ => (number("/status/readyReplicas"), Some(number("/spec/replicas").unwrap_or(1))),
+        };
+        Ok(ready.unwrap_or_default() >= wanted.unwrap_or_default())
+    }
+}
+
+/// Lets go of the fields that Slipway wrote into an object of a release: they stay as they are, and helm 4 finds
+/// nobody in its way when it writes them next.
+pub(crate) async fn let_go(api: &Api, path: &str) -> Result<(), Trouble> {
+    for _ in 0..5 {
+        let Some(live) = api.find(path).await? else { return Ok(()) };
+        let fields = live.pointer("/metadata/managedFields").and_then(Value::as_array);
+        let fields = fields.cloned().unwrap_or_default();
+        let rest: Vec<&Value> = fields
+            .iter()
+            .filter(|entry| entry.get("manager").and_then(Value::as_str) != Some(MANAGER))
+            .collect();
+        // An empty list would mean that somebody else has to own everything.
+        if rest.len() == fields.len() || rest.is_empty() {
+            return Ok(());
+        }
+        let patch = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": live.pointer("/metadata/resourceVersion")},
+            {"op": "replace", "path": "/metadata/managedFields", "value": rest},
+        ]);
+        match api.json_patch(path, &patch).await {
+            Err(Trouble::Refused(status)) if matches!(status.code, 409 | 422) => {}
+            other => return other.map(drop),
+        }
+    }
+    Ok(())
+}
+
+fn owner(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/ownerReferences/0/uid").and_then(Value::as_str)
 }
 
 fn annotation(object: &Value) -> Option<&str> {
