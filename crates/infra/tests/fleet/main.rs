@@ -12,3 +12,4 @@ mod killed;
 mod release;
 mod restore;
 mod standing;
+mod switch;

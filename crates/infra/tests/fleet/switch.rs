@@ -1,0 +1,102 @@
+//! Two releases beside each other, and the handover from one to the other.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::Api;
+use slipway_domain::profile::{Colour, Handover};
+use slipway_domain::rollout::{Found, Outcome, StepKind};
+use slipway_orchestrator::ports::Fleet as _;
+use slipway_orchestrator::ports::fleet::Beside;
+use slipway_orchestrator::ports::probes::ReleaseAt;
+use slipway_testkit::charts::Chart;
+use slipway_testkit::{ControlPlane, Program};
+
+use crate::dock::{Dock, released};
+
+fn boats(version: &str) -> Chart {
+    slipway_testkit::charts::ChartBuilder::new("boats", version)
+        .template(
+            "deployment.yaml",
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: '{{ .Release.Name }}'}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: '{{ .Release.Name }}'}}\n  template:\n    metadata: {labels: {app: '{{ .Release.Name }}'}}\n    spec: {containers: [{name: boats, image: 'example.com/boats:{{ .Chart.Version }}'}]}\n",
+        )
+        .template(
+            "webhook.yaml",
+            "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: '{{ .Release.Name }}'}\nwebhooks:\n- name: boats.sea.dev\n  sideEffects: None\n  admissionReviewVersions: [v1]\n  rules: [{apiGroups: [sea.dev], apiVersions: [v1], operations: [CREATE], resources: [boats]}]\n  clientConfig: {service: {name: '{{ .Release.Name }}', namespace: sea}}\n",
+        )
+        .build()
+        .unwrap()
+}
+
+/// The pods and the webhooks that a colour has.
+async fn at_work(dock: &Dock, name: &str) -> Option<(i32, i32, usize)> {
+    let live = Api::<Deployment>::namespaced(dock.client.clone(), "sea").get_opt(name).await.unwrap()?;
+    let ready = live.status.and_then(|status| status.ready_replicas).unwrap_or_default();
+    let registrations = dock.of("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", None);
+    let registration = registrations.get_opt(name).await.unwrap()?;
+    let webhooks = registration.data["webhooks"].as_array().map_or(0, Vec::len);
+    Some((live.spec.replicas.unwrap(), ready, webhooks))
+}
+
+const WORKS: Option<(i32, i32, usize)> = Some((2, 2, 1));
+const RESTS: Option<(i32, i32, usize)> = Some((0, 0, 0));
+
+#[tokio::test]
+async fn one_hands_over_to_the_other_and_back_whoever_helm_is() {
+    for (program, handover) in [
+        (Program::Helm3, Handover::Cold),
+        (Program::Helm4, Handover::Standby),
+        (Program::Helm4, Handover::Cold),
+    ] {
+        let plane = ControlPlane::builder().nodes(1).start().await.unwrap();
+        let dock = Dock::on(program, plane).await;
+        dock.install(&boats("1.0.0")).await;
+        let mut subject = dock.subject(&boats("2.0.0"));
+        subject.profile.handover = handover;
+        let green = ReleaseAt { namespace: "sea".to_owned(), name: "fleet-green".to_owned() };
+        subject.placement.beside = Some(Beside { release: green, colour: Colour::Green });
+        let snapshot = dock.snapshot(&subject).await;
+        assert_eq!(released(&dock.act(&subject, StepKind::Release, None).await), "sea/fleet-green.v1");
+        let begins = at_work(&dock, "fleet-green").await.unwrap();
+        assert_eq!((begins.0, begins.2), (if handover == Handover::Cold { 0 } else { 2 }, 0));
+        assert_eq!(at_work(&dock, "fleet").await.unwrap().2, 1, "blue still answers");
+
+        // Twice equals once.
+        for _ in 0..2 {
+            let outcome = dock.act(&subject, StepKind::Switch, Some(&snapshot)).await;
+            match (handover, &outcome) {
+                (Handover::Standby, Outcome::Done(Found::Nothing)) => {}
+                (Handover::Cold, Outcome::Done(Found::Noted(text))) => {
+                    assert!(text.contains("nothing was reconciled for"), "{text}");
+                }
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(at_work(&dock, "fleet-green").await, WORKS, "{program:?} {handover:?}");
+            assert_eq!(at_work(&dock, "fleet").await, RESTS);
+        }
+        let outcome = dock.act(&subject, StepKind::SwitchBack, Some(&snapshot)).await;
+        assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+        assert_eq!((at_work(&dock, "fleet").await, at_work(&dock, "fleet-green").await), (WORKS, RESTS));
+
+        dock.act(&subject, StepKind::Switch, Some(&snapshot)).await;
+        // In place, what helm writes next is in nobody's way.
+        let mut alone = subject.clone();
+        alone.placement.release = alone.placement.beside.take().unwrap().release;
+        alone.rollout = uuid::Uuid::new_v4().into();
+        assert_eq!(released(&dock.act(&alone, StepKind::Release, None).await), "sea/fleet-green.v2");
+        assert_eq!(at_work(&dock, "fleet-green").await.map(|it| (it.0, it.2)), Some((2, 1)));
+
+        let outcome = dock.act(&subject, StepKind::RetireBlue, Some(&snapshot)).await;
+        assert_eq!(outcome, Outcome::Done(Found::Nothing));
+        assert_eq!(at_work(&dock, "fleet").await, None);
+        // Blue is installed again from what was kept, and takes over.
+        let outcome = dock.act(&subject, StepKind::Restore, Some(&snapshot)).await;
+        assert_eq!(released(&outcome), "sea/fleet.v1", "{program:?} {handover:?}");
+        assert_eq!(at_work(&dock, "fleet").await.map(|it| (it.0, it.2)), Some((2, 1)));
+        assert_eq!(at_work(&dock, "fleet-green").await, RESTS);
+        for _ in 0..2 {
+            let outcome = dock.act(&subject, StepKind::RemoveGreen, Some(&snapshot)).await;
+            assert_eq!(outcome, Outcome::Done(Found::Nothing));
+        }
+        assert_eq!(at_work(&dock, "fleet-green").await, None);
+        assert!(dock.fleet.standing(&alone).await.unwrap().revision.is_none());
+    }
+}
