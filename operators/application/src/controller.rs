@@ -1,7 +1,6 @@
 //! Brings what an Application asks for about, and reports what came of it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
@@ -19,9 +18,6 @@ use crate::status::{self, Report};
 /// The finalizer that keeps an Application until it was cleaned up.
 pub const FINALIZER: &str = "cloudnative.elide.dev/finalizer";
 
-/// How long counts of pods may be old while nothing turns. A rollout goes through many, and each is a write.
-const STATUS_PACE: Duration = Duration::from_secs(10);
-
 /// Reconciles Applications.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct ApplicationController;
@@ -35,7 +31,6 @@ impl ApplicationController {
             .owns_when::<Service>(Predicate::content())
             .owns_when::<PodDisruptionBudget>(Predicate::content())
             .finalizer(FINALIZER)
-            .status_pace(STATUS_PACE)
             .child_label(MANAGED_BY, MANAGER)
     }
 }

@@ -37,9 +37,7 @@ enum Command {
     Crdgen(Crdgen),
 }
 
-/// One thread: a turn takes tens of microseconds and otherwise waits for the API server, and whatever goes from one
-/// thread to another on that way costs more than the turn itself.
-#[tokio::main(worker_threads = 1)]
+#[tokio::main]
 async fn main() -> ExitCode {
     // An error means that a provider is installed already.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
