@@ -3,6 +3,7 @@
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use slipway_domain::rollout::{Found, Outcome};
+use slipway_testkit::Program;
 
 use crate::harbour::{CRD, Harbour, chart, definition};
 
@@ -59,14 +60,23 @@ async fn what_another_manager_holds_is_not_taken_by_force() {
 }
 
 #[tokio::test]
-async fn what_helm_holds_of_this_release_is_taken_over_whole() {
+async fn what_helm_4_holds_of_this_release_is_taken_over_whole() {
+    taken_over_from(Program::Helm4).await;
+}
+
+#[tokio::test]
+async fn what_helm_3_holds_of_this_release_is_taken_over_whole() {
+    taken_over_from(Program::Helm3).await;
+}
+
+async fn taken_over_from(helm: Program) {
     let harbour = Harbour::open().await;
     let mut old = definition(&json!({"sails": {"type": "integer"}}));
     old["spec"]["names"]["shortNames"] = json!(["bt"]);
     old["metadata"]["labels"] = json!({"colour": "red"});
     // Among the templates, so that helm owns it.
     let first = chart("1.0.0", None).template("crd.yaml", &old.to_string()).build().unwrap();
-    harbour.install(&first, "fleet", "sea").await;
+    harbour.install_with(helm, &first, "fleet", "sea").await;
     harbour.served().await;
     assert_eq!(managers(&harbour.crd().await), ["helm"]);
 

@@ -176,8 +176,13 @@ impl Harbour {
 
     /// helm as somebody uses it by hand.
     pub(crate) async fn install(&self, chart: &Chart, release: &str, namespace: &str) {
+        self.install_with(Program::Helm4, chart, release, namespace).await;
+    }
+
+    /// The same with another helm.
+    pub(crate) async fn install_with(&self, helm: Program, chart: &Chart, release: &str, namespace: &str) {
         let file = chart.write_to(self.home.path()).unwrap();
-        let mut command = Command::new(Program::Helm4.find().unwrap());
+        let mut command = Command::new(helm.find().unwrap());
         for name in ["HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
             command.env(name, self.home.path());
         }
