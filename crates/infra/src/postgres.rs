@@ -24,6 +24,7 @@ mod operators;
 mod outbox;
 mod rollouts;
 mod settings;
+mod transaction;
 mod upkeep;
 mod users;
 mod work;

@@ -10,6 +10,7 @@ use slipway_orchestrator::{Changeset, Write};
 use sqlx::{PgConnection, PgPool};
 
 use super::error::refused;
+use super::transaction::begin;
 use super::{
     approvals, audit, clusters, crds, events, health, listener, operators, outbox, rollouts, settings, users,
     work,
@@ -21,7 +22,7 @@ use super::{
 /// are held for as short as can be.
 pub(super) async fn commit(pool: &PgPool, changes: Changeset) -> Result<(), StoreError> {
     let Changeset { fence, rows, audit, outbox, events, work } = changes;
-    let mut transaction = pool.begin().await.map_err(refused)?;
+    let mut transaction = begin(pool).await?;
     let connection = &mut *transaction;
     work::lock(connection, fence.as_ref(), &work).await?;
     if let Some(fence) = fence {

@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::error::refused;
 use super::moment::Moment;
+use super::transaction::begin;
 use row::{COLUMNS, change, crd, parsed};
 
 pub(super) use write::apply;
@@ -80,7 +81,7 @@ impl CrdRows for PostgresStore {
 
     async fn operator_crds(&self, operator: &Name) -> Result<OperatorCrds, StoreError> {
         // One transaction, one moment: what is read belongs to the revision.
-        let mut transaction = self.pool.begin().await.map_err(refused)?;
+        let mut transaction = begin(&self.pool).await?;
         sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             .execute(&mut *transaction)
             .await

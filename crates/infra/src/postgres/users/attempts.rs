@@ -9,6 +9,7 @@ use sqlx::{PgConnection, PgPool, Row as _};
 
 use crate::postgres::error::refused;
 use crate::postgres::moment::Moment;
+use crate::postgres::transaction::begin;
 
 fn key(of: &AttemptKey) -> String {
     match of {
@@ -29,7 +30,7 @@ pub(super) async fn count(
     keys: &[AttemptKey],
     now: Timestamp,
 ) -> Result<Vec<Turn>, StoreError> {
-    let mut transaction = pool.begin().await.map_err(refused)?;
+    let mut transaction = begin(pool).await?;
     let mut turns = vec![Turn::Locked { until: now }; keys.len()];
     for index in in_order(keys) {
         if let (Some(of), Some(turn)) = (keys.get(index), turns.get_mut(index)) {
