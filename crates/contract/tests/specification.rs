@@ -25,6 +25,19 @@ const ROWS: &[Row] = &[
     ("DELETE", "/operators/{name}", "Admin", Some(10), 204, ""),
     ("GET", "/operators/{name}/versions", ALL, Some(30), 200, ""),
     ("GET", "/operators/{name}/health", ALL, Some(60), 200, ""),
+    ("POST", "/deployments", "Operator Admin", Some(10), 202, ""),
+    (
+        "GET",
+        "/deployments",
+        ALL,
+        Some(60),
+        200,
+        "operatorName status initiatedBy strategy limit offset",
+    ),
+    ("GET", "/deployments/{id}", ALL, Some(60), 200, ""),
+    ("POST", "/deployments/{id}/rollback", "Admin", Some(10), 202, ""),
+    ("GET", "/deployments/{id}/rollback-status", ALL, None, 200, ""),
+    ("DELETE", "/deployments/{id}", "Operator Admin", Some(10), 202, ""),
     ("POST", "/clusters", "Admin", Some(5), 201, ""),
     ("GET", "/clusters", ALL, Some(60), 200, "environment healthStatus label limit offset"),
     ("GET", "/clusters/{name}", ALL, Some(60), 200, ""),
@@ -62,6 +75,36 @@ const SHAPES: &[(&str, &str)] = &[
     ("DeployedCluster", "clusterName version health deployedAt"),
     ("VersionsReply", "operatorName currentVersion versions"),
     ("OperatorVersion", "version releaseDate isLatest changelogUrl"),
+    (
+        "StartDeployment",
+        "operatorName targetVersion strategy targetClusters strategyConfig helmValues autoRollbackEnabled \
+         directConfig canaryConfig rollingConfig blueGreenConfig clusters",
+    ),
+    ("DirectConfig", "parallelClusters skipHealthChecks timeout"),
+    (
+        "CanaryConfig",
+        "initialPercentage incrementPercentage evaluationPeriod successThreshold autoRollbackEnabled \
+         healthCheckInterval",
+    ),
+    ("RollingConfig", "clusterOrder validationPeriod pauseBetweenClusters stopOnFailure"),
+    (
+        "BlueGreenConfig",
+        "blueNamespace greenNamespace validationPeriod autoSwitch retentionPeriod switchMonitoringPeriod",
+    ),
+    (
+        "DeploymentReply",
+        "deploymentId operatorName targetVersion previousVersion strategy status targetClusters initiatedBy \
+         approvalStatus startedAt completedAt successfulClusters failedClusters successRate \
+         estimatedCompletionAt",
+    ),
+    (
+        "DeploymentDetailReply",
+        "deploymentId status clusterStatuses approvedBy approvedAt strategyConfig autoRollbackEnabled \
+         errorMessage rollbackReason rolledBackAt",
+    ),
+    ("ClusterRollout", "clusterName status startedAt completedAt errorMessage healthCheck"),
+    ("RollbackRequest", "reason targetClusters"),
+    ("RollbackReply", "deploymentId status rollbackReason targetClusters rolledBackAt"),
     ("RegisterCluster", "name description environment kubeconfig labels"),
     (
         "Cluster",

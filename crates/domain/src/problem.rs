@@ -44,7 +44,8 @@ impl Problems {
     /// Adds those of a part, below its path.
     pub fn nest(&mut self, path: &str, inner: Self) {
         for problem in inner.0 {
-            let dot = if problem.path.is_empty() || problem.path.starts_with('[') { "" } else { "." };
+            let joined = path.is_empty() || problem.path.is_empty() || problem.path.starts_with('[');
+            let dot = if joined { "" } else { "." };
             self.add(format!("{path}{dot}{}", problem.path), problem.message);
         }
     }
@@ -107,12 +108,13 @@ mod tests {
         problems.nest("spec", Problems::one("size", "is negative"));
         problems.nest("list", Problems::one("[1]", "is twice there"));
         problems.nest("whole", Problems::one("", "is missing"));
+        problems.nest("", Problems::one("top", "is odd"));
         assert_eq!(
             problems.to_string(),
-            "name is empty; spec.size is negative; list[1] is twice there; whole is missing"
+            "name is empty; spec.size is negative; list[1] is twice there; whole is missing; top is odd"
         );
         assert!(problems.clone().or(()).is_err());
         assert_eq!(Problems::new().or(7), Ok(7));
-        assert_eq!(problems.iter().count(), 4);
+        assert_eq!(problems.iter().count(), 5);
     }
 }

@@ -13,6 +13,7 @@
 #[path = "../../../infra/tests/support/mod.rs"]
 pub mod support;
 
+pub mod fleet;
 mod parts;
 
 use std::net::SocketAddr;
@@ -21,13 +22,17 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use slipway_client::{Client, Token};
-use slipway_domain::access::{Actor, ActorKind, Permission, Role};
+use slipway_contract::operators::RegisterOperator;
+use slipway_domain::access::{Actor, ActorKind, Environment, Permission, Role};
 use slipway_domain::id::UserId;
 use slipway_http::guard::Authenticator;
 use slipway_infra::postgres::PostgresStore;
+use slipway_infra::workers::Runner;
 use slipway_orchestrator::ports::limits::Usage;
 use slipway_orchestrator::ports::{Clock, Limits, StoreError};
+use slipway_orchestrator::rollouts::{GateWorker, LookWorker, RolloutWorker, StepWorker};
 use slipway_orchestrator::{Error, Manager, Settings};
+use slipway_testkit::charts::{ChartBuilder, ChartRepository};
 
 /// A clock that a test moves.
 #[derive(Debug, Clone)]
@@ -50,7 +55,7 @@ pub struct Server {
     pub manager: Manager,
     pub stored: support::Stored,
     pub clock: Hands,
-    address: String,
+    pub address: String,
 }
 
 /// A manager on a store, with the other adapters doing nothing.
@@ -78,6 +83,19 @@ pub async fn server_with(settings: Settings) -> Server {
     let stored = support::database().await;
     let clock = Hands(Arc::new(Mutex::new("2026-11-15T12:00:00Z".parse().unwrap())));
     let manager = manager(&stored.store, &clock, settings);
+    serve(stored, clock, manager).await
+}
+
+/// A server whose clusters are in memory.
+pub async fn server_on(waters: &fleet::Waters) -> Server {
+    let stored = support::database().await;
+    let clock = Hands(Arc::new(Mutex::new("2026-11-15T12:00:00Z".parse().unwrap())));
+    let mut parts = parts::parts(&stored.store, Arc::new(clock.clone()));
+    (parts.fleet, parts.probes) = (Arc::new(waters.clone()), Arc::new(waters.clone()));
+    serve(stored, clock, Manager::new(parts, Settings::default())).await
+}
+
+async fn serve(stored: support::Stored, clock: Hands, manager: Manager) -> Server {
     let replies = Arc::new(stored.store.clone());
     let app = slipway_api::App::new(manager.clone(), Arc::new(Anyone), Arc::new(Anyone), replies, Vec::new());
     let router = slipway_api::routes().into_router().with_state(app);
@@ -127,6 +145,51 @@ pub fn actor(role: Option<Role>) -> Actor {
 }
 
 impl Server {
+    /// Drives rollouts for as long as the test goes on.
+    pub fn drive(&self) {
+        let engine = || self.manager.engine();
+        let runner = Runner::new(self.stored.store.clone())
+            .with(Arc::new(RolloutWorker::new(engine())))
+            .with(Arc::new(StepWorker::new(engine())))
+            .with(Arc::new(LookWorker::new(engine())))
+            .with(Arc::new(GateWorker::new(engine())));
+        tokio::spawn(runner.run(std::future::pending()));
+    }
+
+    /// Clusters that only the database knows.
+    pub async fn clusters(&self, clusters: &[(&str, Environment)]) {
+        for (name, environment) in clusters {
+            sqlx::query(
+                "INSERT INTO clusters (id, name, environment, api_server_url, credential_kind,
+                     credential_changed_at, registered_at, updated_at)
+                 VALUES ($1, $2, $3, 'https://cluster.test', 'Token', now(), now(), now())",
+            )
+            .bind(uuid::Uuid::new_v4())
+            .bind(*name)
+            .bind(environment.to_string())
+            .execute(self.stored.store.pool())
+            .await
+            .unwrap();
+        }
+    }
+
+    /// An operator with two versions, for as long as its repository is kept.
+    pub async fn greeter(&self) -> ChartRepository {
+        let repository = ChartRepository::start().await.unwrap();
+        for version in ["1.0.0", "1.1.0"] {
+            repository.add(&ChartBuilder::new("greeter", version).build().unwrap());
+        }
+        let operator = RegisterOperator {
+            name: "greeter".to_owned(),
+            namespace: "greetings".to_owned(),
+            chart_repository: repository.url(),
+            chart_name: "greeter".to_owned(),
+            ..RegisterOperator::default()
+        };
+        self.client(Role::Admin).register_operator(&operator).await.unwrap();
+        repository
+    }
+
     /// A client that calls in a role.
     pub fn client(&self, role: Role) -> Client {
         let client = Client::builder(&self.address).build().unwrap();

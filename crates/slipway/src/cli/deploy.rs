@@ -272,10 +272,11 @@ mod tests {
             json!({"version": version, "isLatest": false, "deprecated": false, "appVersion": null,
                 "releaseDate": null, "changelogUrl": null, "digest": null, "archived": false})
         };
+        let versions = ["v1.14.0", "v1.13.6", "v1.13.5", "v1.13.4"].map(version);
         serde_json::from_value(json!({
             "operatorName": "cert-manager", "currentVersion": null, "checkError": null,
             "checkedAt": "2026-11-15T12:00:00Z", "preReleases": [version("v1.15.0-alpha.1")],
-            "versions": ["v1.14.0", "v1.13.6", "v1.13.5", "v1.13.4"].map(version),
+            "versions": versions,
         }))
         .unwrap()
     }

@@ -288,13 +288,15 @@ impl Rollback {
             target_clusters: (!self.clusters.is_empty()).then_some(self.clusters),
             down_migrate: self.down_migrate.then_some(true),
         };
+        let before = session.client.deployment(&self.which.id).await?.deployment.status;
         let reply = session.client.roll_back(&self.which.id, &request).await?;
         if !self.watch {
             session.show(&reply, words::rolling_back)?;
             return Ok(ExitCode::SUCCESS);
         }
         let id = reply.deployment_id.to_string();
-        watch(session, &id).await?;
+        let ended = before.is_end() && before != DeploymentStatus::RolledBack;
+        watch::watch_from(session, &id, ended.then_some(before)).await?;
         // Being back is what was asked for.
         let end = session.client.deployment(&id).await?.deployment.status;
         Ok(if end == DeploymentStatus::RolledBack { ExitCode::SUCCESS } else { watch::code(end) })

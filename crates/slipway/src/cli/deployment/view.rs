@@ -343,7 +343,7 @@ impl View<'_> {
         let id = self.id();
         match next {
             Some("retry") => lines.push(format!(
-                "  complete it: slipway deployment retry {id}     take it back: slipway deployment rollback {id}"
+                "  complete it: slipway deployment retry {id}     take it back: slipway deployment rollback {id} --reason TEXT"
             )),
             Some(_) => lines.push(format!("  what happened: slipway deployment log {id}")),
             None => {}

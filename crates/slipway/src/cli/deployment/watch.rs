@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use slipway_client::{Client, ClientError};
 use slipway_contract::deployments::{DeploymentDetailReply, DeploymentStatus};
 use slipway_contract::server::EventsQuery;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -43,6 +44,17 @@ pub(crate) fn code(status: DeploymentStatus) -> ExitCode {
 
 /// Follows until it ends, or until somebody leaves.
 pub(crate) async fn watch(session: &Session, id: &str) -> anyhow::Result<ExitCode> {
+    watch_from(session, id, None).await
+}
+
+/// The same for one that is taken up again: the end that it is in when it is asked for does not count.
+pub(crate) async fn watch_from(
+    session: &Session,
+    id: &str,
+    mut left: Option<DeploymentStatus>,
+) -> anyhow::Result<ExitCode> {
+    // Listened for from the first word on, so that leaving never looks like dying.
+    let mut leave = signal(SignalKind::interrupt())?;
     let detail = session.client.deployment(id).await?;
     let id = detail.deployment.deployment_id;
     let mut heard = listen(&session.client, id.to_string());
@@ -56,12 +68,14 @@ pub(crate) async fn watch(session: &Session, id: &str) -> anyhow::Result<ExitCod
     let mut asked = Instant::now();
     // What happened between the first answer and the first word that was heard is asked for again.
     let mut stale = true;
-    let leave = tokio::signal::ctrl_c();
-    tokio::pin!(leave);
-    while !watching.detail.deployment.status.is_end() {
+    loop {
+        let status = watching.detail.deployment.status;
+        left = left.filter(|left| *left == status);
+        if status.is_end() && left.is_none() {
+            break;
+        }
         tokio::select! {
-            left = &mut leave => {
-                left?;
+            _ = leave.recv() => {
                 shown.leave(&watching)?;
                 return Ok(ExitCode::SUCCESS);
             }

@@ -96,6 +96,6 @@ mod tests {
     fn a_line_is_one_line_and_fits() {
         let line = Line::new("failed", "✗").text("edge: a\nb\u{1b}[31m").end();
         assert_eq!(line, "  failed     ✗ edge: a b [31m");
-        assert_eq!(cut(&line, 12), "  failed    …");
+        assert_eq!(cut(&line, 12), "  failed   …");
     }
 }
