@@ -147,7 +147,7 @@ impl Prepared {
     fn of(template: &LiveTemplate<'_>) -> Result<Self, HelmError> {
         let mut files = unpack(template.archive)?;
         // What is packed inside is not looked into: it may do anything.
-        let packed = files.iter().any(|file| file.path.starts_with("charts/") && file.path.ends_with(".tgz"));
+        let packed = files.iter().any(|file| is_packed(Path::new(&file.path)));
         let says = |words: &[&str]| {
             packed
                 || files.iter().filter(|file| file.path.contains("templates/")).any(|file| {
@@ -170,6 +170,11 @@ impl Prepared {
         }
         Ok(Self { archive: pack(template.chart, &files)?, looks_up, moving })
     }
+}
+
+/// Whether a file of a chart is a part of it that is packed.
+fn is_packed(path: &Path) -> bool {
+    path.starts_with("charts") && path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("tgz"))
 }
 
 /// Adds every file below a directory, in the order of their paths.

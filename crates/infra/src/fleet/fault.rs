@@ -112,12 +112,3 @@ impl From<HelmError> for Fault {
         }
     }
 }
-
-/// Nothing where something is not there.
-pub(crate) fn absent<T>(result: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
-    match result {
-        Ok(found) => Ok(Some(found)),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-        Err(error) => Err(error),
-    }
-}

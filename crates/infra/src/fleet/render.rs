@@ -43,8 +43,6 @@ pub(crate) struct Rendered {
 /// One object.
 #[derive(Debug, Clone)]
 pub(crate) struct Manifest {
-    /// The template it comes from, such as `greeter/templates/deployment.yaml`.
-    pub(crate) source: String,
     /// As it goes to helm.
     pub(crate) text: String,
     /// The same, read.
@@ -54,19 +52,8 @@ pub(crate) struct Manifest {
 /// A CRD of a chart.
 #[derive(Debug, Clone)]
 pub(crate) struct RenderedCrd {
-    /// Where the chart has it.
-    pub(crate) origin: CrdOrigin,
     /// The definition, `caBundle`s as the chart has them.
     pub(crate) value: Value,
-}
-
-/// Where a chart has a CRD.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CrdOrigin {
-    /// In a folder `crds/`.
-    Folder,
-    /// Among its templates.
-    Template,
 }
 
 /// Renders the chart of a subject for its cluster, with the values of all its layers.

@@ -32,7 +32,7 @@ impl std::fmt::Display for Workload {
     }
 }
 
-/// A label that no node has: a DaemonSet that asks for it runs nowhere.
+/// A label that no node has: a `DaemonSet` that asks for it runs nowhere.
 const NOWHERE: &str = "slipway.dev/nowhere";
 
 impl Workload {

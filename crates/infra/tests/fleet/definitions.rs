@@ -1,6 +1,5 @@
 //! CRDs that a release holds among its templates: whatever becomes of the release, no custom resource is lost.
 
-use kube::ResourceExt as _;
 use kube::api::ListParams;
 use slipway_domain::rollout::{Found, Outcome, StepKind};
 use slipway_orchestrator::ports::Fleet as _;
@@ -21,7 +20,7 @@ async fn uids(dock: &Dock) -> Vec<String> {
         .unwrap()
         .items
         .iter()
-        .filter_map(|it| it.uid())
+        .filter_map(kube::ResourceExt::uid)
         .collect();
     uids.sort();
     uids

@@ -275,7 +275,7 @@ pub(crate) fn definition(fields: &[&str]) -> Value {
                 {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}}}]}})
 }
 
-/// A chart with a ConfigMap of this text.
+/// A chart with a `ConfigMap` of this text.
 pub(crate) fn chart(version: &str) -> ChartBuilder {
     ChartBuilder::new("boats", version).app_version("7").values("sails: 1\n").template(
         "config.yaml",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{CrdOrigin, Manifest, RenderedCrd};
+use super::{Manifest, RenderedCrd};
 use crate::fleet::object::{ObjectRef, annotation, read_all};
 
 /// What a chart renders.
@@ -18,15 +18,14 @@ pub(super) fn parts(text: &str) -> Result<Parts, String> {
     let mut parts = Parts::default();
     for (source, text) in documents(text) {
         let objects = read_all(&text).map_err(|error| format!("{source}: {error}"))?;
-        let origin = if is_folder(&source) { CrdOrigin::Folder } else { CrdOrigin::Template };
         let one =
             objects.len() == 1 && slipway_manifests::read(&text).is_ok_and(|all| all[0].value == objects[0]);
         for value in objects {
             if is_crd(&value) {
-                parts.crds.push(RenderedCrd { origin, value });
+                parts.crds.push(RenderedCrd { value });
                 continue;
             }
-            if origin == CrdOrigin::Folder {
+            if is_folder(&source) {
                 // helm would take it for a CRD and apply it once; it is none, and is left alone.
                 continue;
             }
@@ -34,7 +33,7 @@ pub(super) fn parts(text: &str) -> Result<Parts, String> {
             let text = if one { text.clone() } else { value.to_string() };
             let hook = annotation(&value, "helm.sh/hook").is_some();
             let into = if hook { &mut parts.hooks } else { &mut parts.manifests };
-            into.push(Manifest { source: source.clone(), text, value });
+            into.push(Manifest { text, value });
         }
     }
     Ok(parts)
@@ -125,11 +124,10 @@ items:
 # Source: c/templates/nothing.yaml
 ";
         let parts = parts(text).unwrap();
-        let origins: Vec<_> = parts.crds.iter().map(|crd| crd.origin).collect();
-        assert_eq!(origins, [CrdOrigin::Folder, CrdOrigin::Folder, CrdOrigin::Template, CrdOrigin::Template]);
+        let names: Vec<_> = parts.crds.iter().map(|crd| crd.value["metadata"]["name"].as_str()).collect();
+        assert_eq!(names, [Some("a.b"), Some("b.b"), Some("c.b"), Some("d.b")]);
         assert_eq!(parts.hooks.len(), 1);
         let [first, second] = parts.manifests.as_slice() else { panic!("{:?}", parts.manifests) };
-        assert_eq!(first.source, "c/templates/a.yaml");
         assert!(first.text.contains("# keep: this comment") && first.text.contains("{{ braces }}"));
         assert_eq!(second.value["metadata"]["name"], "b");
         assert!(is_folder("c/charts/d/charts/e/crds/x.yaml") && !is_folder("c/charts/crds/templates/x.yaml"));
