@@ -217,7 +217,7 @@ mod tests {
         let text = "---\n# Source: a\na: 1\n---\n# Source: n\napiVersion: slipway.dev/notes\nkind: Notes\nnotes: \"a\\n--- b\"\n\n---\n# Source: b\nb: 1\n";
         let (rest, notes) = without_notes(text);
         assert_eq!(notes.as_deref(), Some("a\n--- b"));
-        assert_eq!(rest, "---\n# Source: a\na: 1\n\n\n---\n# Source: b\nb: 1\n");
+        assert_eq!(rest, "---\n# Source: a\na: 1\n\n---\n# Source: b\nb: 1\n");
         assert_eq!(without_notes("a: 1"), ("a: 1".to_owned(), None));
     }
 }
