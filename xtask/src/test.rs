@@ -17,8 +17,15 @@ use crate::workspace::{cargo, generate, root, run, target_directory};
 const PURE: &[&str] = &["slipway-crd-compat", "slipway-guardian", "slipway-programs", "xtask"];
 
 /// Crates with tests that have more to do in a soak, or that depend on the version of Kubernetes.
-const SOAKED: [&str; 5] =
-    ["slipway-testkit", "slipway-crd-compat", "slipway", "slipway-runtime", "slipway-application-operator"];
+const SOAKED: [&str; 7] = [
+    "slipway-domain",
+    "slipway-orchestrator",
+    "slipway-testkit",
+    "slipway-crd-compat",
+    "slipway",
+    "slipway-runtime",
+    "slipway-application-operator",
+];
 
 /// More failures than this are no chance, and not tried again.
 const UNSTEADY: usize = 3;

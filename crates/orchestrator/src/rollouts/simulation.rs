@@ -196,6 +196,7 @@ impl Simulation {
                 self.servers[server].condition = Condition::Frozen;
                 self.leaves(server);
             }
+            Event::Stall(task) => self.stall(task),
             Event::Back(server) => {
                 self.back(server);
                 self.trouble(server);

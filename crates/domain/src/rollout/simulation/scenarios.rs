@@ -72,13 +72,18 @@ fn outages(world: &mut World, chance: &mut Chance, often: u64) {
     }
 }
 
-/// The seeds to try: so many; more with `SLIPWAY_SEEDS=1000`, one alone with `SLIPWAY_SEED=66`.
+/// The seeds to try: so many; more with `SLIPWAY_SEEDS=1000`, one alone with `SLIPWAY_SEED=66`, and ever new
+/// ones in a soak.
 fn seeds(few: u64) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    match (number("SLIPWAY_SEED"), number("SLIPWAY_SEEDS")) {
-        (Some(seed), _) => seed..seed + 1,
-        (None, Some(count)) => 0..count,
-        (None, None) => 0..few,
+    match (number("SLIPWAY_SEED"), number("SLIPWAY_SEEDS"), number("SLIPWAY_SOAK_ROUND")) {
+        (Some(seed), _, _) => seed..seed + 1,
+        (None, many, Some(round)) => {
+            let count = many.unwrap_or(few * 4);
+            round * count..(round + 1) * count
+        }
+        (None, Some(count), None) => 0..count,
+        (None, None, None) => 0..few,
     }
 }
 

@@ -25,6 +25,7 @@ pub(super) struct Helm {
 
 /// A simulated cluster.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fault of its own, and any of them may be there")]
 pub(super) struct Cluster {
     /// What is installed: the version, and the number of the revision.
     pub(super) live: Option<(String, u32)>,

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use slipway_domain::id::RolloutId;
 use slipway_domain::rollout::ActKey;
 
-use super::site::{Defect, Inner, Site};
+use super::site::{Defect, Event, Inner, Site};
 use crate::changes::{Changeset, WorkChange, Write};
 use crate::ports::StoreError;
 use crate::ports::store::{Recorded, Rollout, RolloutWrite, StepRow};
@@ -16,6 +16,10 @@ impl Site {
     pub(super) async fn travel(&self) -> Result<(), StoreError> {
         let (slow, pace) = {
             let mut inner = self.lock();
+            let (often, task) = (inner.faults.stalls, inner.current);
+            if inner.chance.per_mille(often) {
+                inner.after(jiff::SignedDuration::ZERO, Event::Stall(task));
+            }
             (inner.chance.per_mille(5), inner.pace)
         };
         self.latency(1, if slow { 2_000 } else { pace }).await;
@@ -32,7 +36,7 @@ impl Site {
 
 impl Inner {
     /// What an engine with a defect would have written.
-    fn spoil(&self, defect: Defect, changes: &mut Changeset) {
+    fn spoil(defect: Defect, changes: &mut Changeset) {
         let begins = |write: &Write| matches!(write, Write::Rollout(RolloutWrite::BeginStep { .. }));
         let intends = |write: &Write| matches!(write, Write::Rollout(RolloutWrite::Intend { .. }));
         let ends = |write: &Write| matches!(write, Write::Rollout(RolloutWrite::EndStep { .. }));
@@ -45,15 +49,7 @@ impl Inner {
                     |change: &WorkChange| matches!(change, WorkChange::Due(work, _) if work.kind == ROLLOUT);
                 changes.work.retain(|change| !wakes(change));
             }
-            Defect::Unversioned => {
-                for write in &mut changes.rows {
-                    if let Write::Rollout(RolloutWrite::Decide { rollout, .. }) = write {
-                        rollout.version = self.rows.rollout.version;
-                        changes.fence = None;
-                    }
-                }
-            }
-            Defect::NotResumed | Defect::NotMoved | Defect::Untold => {}
+            Defect::NotResumed | Defect::NotMoved | Defect::Untold | Defect::Hasty => {}
         }
     }
 }
@@ -91,7 +87,7 @@ impl Ledger for Site {
             let mut inner = self.lock();
             let mut changes = changes;
             if let Some(defect) = inner.defect {
-                inner.spoil(defect, &mut changes);
+                Inner::spoil(defect, &mut changes);
             }
             let mut decides = false;
             let mut tells = false;

@@ -21,7 +21,7 @@ use super::{Simulation, Unrest};
 
 /// Everything that may pass goes wrong.
 const TRANSIENT: Faults =
-    Faults { unheard: 200, database: 0, hiccups: 30, killed: 20, flaps: 10, slow: 50, skew: 3 };
+    Faults { unheard: 200, database: 0, hiccups: 30, killed: 20, flaps: 10, slow: 50, skew: 3, stalls: 0 };
 
 const DAYS: SignedDuration = SignedDuration::from_hours(24 * 3);
 
@@ -85,7 +85,6 @@ fn strategy(number: u64) -> (Strategy, u64) {
 /// A fleet, servers and faults that pass.
 fn fleet(seed: u64, chance: &mut Chance) -> Simulation {
     let mut simulation = quiet_fleet(seed, chance);
-    simulation.with(|inner| inner.faults.database = 2);
     disturbed(&mut simulation, chance);
     simulation
 }
@@ -106,9 +105,10 @@ fn quiet_fleet(seed: u64, chance: &mut Chance) -> Simulation {
 
 /// Servers, the database and clusters go away, and come back before anybody loses patience.
 fn disturbed(simulation: &mut Simulation, chance: &mut Chance) {
-    let within = *chance.of(&[None, Some(120), Some(600), Some(3_600)]);
+    let within = *chance.of(&[None, Some(600), Some(1_800), Some(3_600)]);
     simulation.disturb(Unrest { within, away: 90 });
     simulation.with(|inner| {
+        inner.faults = Faults { database: 2, stalls: 1, ..inner.faults };
         for _ in 0..chance.up_to(3) {
             let from = start() + seconds(chance.up_to(3_600));
             inner.outages.push((from, from + seconds(1 + chance.up_to(40))));
@@ -281,20 +281,26 @@ fn people_may_do_anything_at_any_time() {
 }
 
 #[test]
-fn a_thousand_clusters_get_the_version() {
+fn a_large_fleet_gets_the_version() {
+    // Unoptimized, a thousand take minutes: most of it goes into copying what is known of them.
+    let many = ["SLIPWAY_SEED", "SLIPWAY_SEEDS", "SLIPWAY_SOAK_ROUND"];
+    let count = if many.iter().any(|name| std::env::var_os(name).is_some()) { 1_000 } else { 200 };
     for seed in seeds(1).take(4) {
         let mut chance = Chance::new(seed + 4_000_000);
-        let targets = targets(1_000, &mut chance);
-        let direct = Direct { parallel_clusters: 400, ..Direct::default() };
+        let targets = targets(count, &mut chance);
+        let direct = Direct { parallel_clusters: 200, ..Direct::default() };
         let mut settings = Settings::with(Strategy::Direct(direct));
         settings.auto_rollback_window = SignedDuration::ZERO;
         let mut simulation = Simulation::new(seed, 3, settings, targets, TRANSIENT);
         // Large servers, and a database that takes its time: much is decided at once.
         simulation.strength = 8;
-        simulation.with(|inner| inner.pace = 150);
         disturbed(&mut simulation, &mut chance);
+        simulation.with(|inner| {
+            inner.pace = 150;
+            inner.faults = Faults { slow: 0, killed: 2, ..inner.faults };
+        });
         assert_eq!(simulation.run(DAYS), Status::Completed, "{}", told(&simulation));
-        assert_eq!(on_target(&simulation), 1_000);
+        assert_eq!(on_target(&simulation) as u64, count);
     }
 }
 
@@ -314,24 +320,49 @@ fn one_seed_decides_everything() {
 /// Each server has only so many hands, and the others wait for one to be free.
 #[test]
 fn whoever_waits_for_a_free_place_loses_none_of_its_time() {
-    let targets = targets(120, &mut Chance::new(0));
-    let direct = Direct { parallel_clusters: 120, ..Direct::default() };
-    let mut settings = Settings::with(Strategy::Direct(direct));
-    settings.auto_rollback_window = SignedDuration::ZERO;
-    let slow = Faults { slow: 1_000, ..Faults::default() };
-    let mut simulation = Simulation::new(0, 1, settings, targets, slow);
-    simulation.with(|inner| inner.pace = 100);
-    assert_eq!(simulation.run(DAYS), Status::Completed, "{}", told(&simulation));
-    let tried = simulation.with(|inner| {
-        let clusters = inner.rows.rollout.state.clusters.values();
-        clusters.filter_map(|known| known.attempts.get(&StepKind::Release)).max().copied()
-    });
-    assert_eq!(tried, Some(1));
+    let attempts = |defect| {
+        let targets = targets(60, &mut Chance::new(0));
+        let direct = Direct { parallel_clusters: 60, ..Direct::default() };
+        let mut settings = Settings::with(Strategy::Direct(direct));
+        settings.auto_rollback_window = SignedDuration::ZERO;
+        let slow = Faults { slow: 1_000, ..Faults::default() };
+        let mut simulation = Simulation::new(0, 1, settings, targets, slow);
+        simulation.with(|inner| {
+            inner.pace = 100;
+            inner.defect = defect;
+        });
+        let status = simulation.run(DAYS);
+        simulation.with(|inner| {
+            let clusters = inner.rows.rollout.state.clusters.values();
+            (status, clusters.filter_map(|known| known.attempts.get(&StepKind::Release)).max().copied())
+        })
+    };
+    assert_eq!(attempts(None), (Status::Completed, Some(1)));
+    assert_ne!(attempts(Some(Defect::Hasty)), (Status::Completed, Some(1)), "the test proves nothing");
 }
 
 /// A simulation that finds nothing wrong says nothing unless it finds what is.
 #[test]
 fn an_engine_with_a_defect_does_not_get_through() {
+    let passes = |seed: u64, defect| {
+        let run = || {
+            let mut chance = Chance::new(seed + 5_000_000);
+            // What is lost in silence shows best where nothing else goes wrong.
+            let mut simulation = quiet_fleet(seed, &mut chance);
+            if seed.is_multiple_of(2) {
+                disturbed(&mut simulation, &mut chance);
+                simulation.disturb(Unrest { within: Some(120), away: 90 });
+                simulation.with(|inner| inner.blind = 30_000);
+            }
+            simulation.with(|inner| {
+                inner.defect = defect;
+                inner.rows.forgets = defect == Some(Defect::NotMoved);
+            });
+            let status = simulation.run(DAYS);
+            assert!(simulation.is_over() && status == Status::Completed, "{status}");
+        };
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_ok()
+    };
     for defect in [
         Defect::Unfenced,
         Defect::Unbegun,
@@ -339,26 +370,8 @@ fn an_engine_with_a_defect_does_not_get_through() {
         Defect::NotResumed,
         Defect::NotMoved,
         Defect::Untold,
-        Defect::Unversioned,
     ] {
-        let found = (0..60).find(|seed| {
-            let run = || {
-                let mut chance = Chance::new(seed + 5_000_000);
-                // What is lost in silence shows best where nothing else goes wrong.
-                let mut simulation = quiet_fleet(*seed, &mut chance);
-                if seed % 2 == 0 {
-                    disturbed(&mut simulation, &mut chance);
-                    simulation.disturb(Unrest { within: Some(120), away: 90 });
-                }
-                simulation.with(|inner| {
-                    inner.defect = Some(defect);
-                    inner.rows.forgets = defect == Defect::NotMoved;
-                });
-                let status = simulation.run(SignedDuration::from_hours(12));
-                assert!(simulation.is_over() && status == Status::Completed, "{}", told(&simulation));
-            };
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err()
-        });
+        let found = (0..100).find(|seed| !passes(*seed, Some(defect)) && passes(*seed, None));
         eprintln!("{defect:?} was found with seed {found:?}");
         assert!(found.is_some(), "{defect:?} was not found");
     }

@@ -153,6 +153,7 @@ impl Simulation {
         let pause = {
             let mut inner = self.site.lock();
             if inner.database_is_away() {
+                inner.disturbed = inner.now;
                 SignedDuration::from_secs(2)
             } else {
                 let time = inner.database_time();
@@ -172,6 +173,14 @@ impl Simulation {
             self.spawn(Task { server, work: Some((kind, key)), future }, Some(claim));
         }
         self.look_at(server, kind, now + pause);
+    }
+
+    /// The server of a task stands still.
+    pub(super) fn stall(&mut self, task: u64) {
+        let Some(server) = self.tasks.get(&task).map(|task| task.server) else { return };
+        if self.servers[server].condition == Condition::Up && self.unrest.within.is_some() {
+            self.happens(Event::Freeze(server));
+        }
     }
 
     /// A server begins to look for work.
@@ -270,7 +279,8 @@ async fn lost(site: &Site, claim: &Claim) {
         let asked = site.lock().now;
         if asked >= until {
             // A server that is busy with itself takes a moment to see it.
-            site.latency(0, 3_000).await;
+            let blind = site.lock().blind;
+            site.latency(0, blind).await;
             return;
         }
         let there = site.travel().await;

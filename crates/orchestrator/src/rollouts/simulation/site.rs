@@ -39,6 +39,8 @@ pub(super) struct Faults {
     pub(super) flaps: u64,
     /// helm takes ten times as long.
     pub(super) slow: u64,
+    /// A server stands still on its way to the database.
+    pub(super) stalls: u64,
     /// How far clocks of servers differ, in seconds.
     pub(super) skew: u64,
 }
@@ -54,6 +56,8 @@ pub(super) enum Event {
     Crash(usize),
     /// A server stops, as if by SIGSTOP.
     Freeze(usize),
+    /// The server of a task stops, in the middle of it.
+    Stall(u64),
     /// A server goes on, after either.
     Back(usize),
     /// helm ends on a cluster, in this run of a step.
@@ -79,8 +83,8 @@ pub(super) enum Defect {
     NotMoved,
     /// Nobody decides about what a step came to, before it is time anyway.
     Untold,
-    /// A decision is written over a state that it was not made on, and without its claim.
-    Unversioned,
+    /// A step's time counts from when it was decided.
+    Hasty,
 }
 
 /// Everything that is simulated.
@@ -110,6 +114,8 @@ pub(super) struct Inner {
     pub(super) defect: Option<Defect>,
     /// How long a way to the database takes at most, in milliseconds.
     pub(super) pace: u64,
+    /// How long a server that stood still may take to see that its claims are lost, in milliseconds.
+    pub(super) blind: u64,
     /// The last time that a server or the database was disturbed.
     pub(super) disturbed: Timestamp,
 }
@@ -135,6 +141,7 @@ impl Inner {
             runs: 0,
             defect: None,
             pace: 10,
+            blind: 3_000,
             disturbed: start(),
         }
     }
