@@ -65,8 +65,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// What is answered to a wish that the engine follows.
 type Accepted<T> = Result<(StatusCode, Json<T>), ApiError>;
 
-fn accepted<T>(body: T) -> Accepted<T> {
-    Ok((StatusCode::ACCEPTED, Json(body)))
+fn accepted<T>(body: T) -> (StatusCode, Json<T>) {
+    (StatusCode::ACCEPTED, Json(body))
 }
 
 async fn start(
@@ -75,7 +75,7 @@ async fn start(
     Body(request): Body<Value>,
 ) -> Accepted<DeploymentReply> {
     let rollout = app.manager.start_rollout(&actor, &request).await?;
-    accepted(reply(&rollout))
+    Ok(accepted(reply(&rollout)))
 }
 
 async fn dry_run(
@@ -196,13 +196,13 @@ async fn roll_back(
     let touched = state.clusters.iter().filter(|(_, cluster)| cluster.touched.is_some());
     let targets = clusters.unwrap_or_else(|| touched.map(|(name, _)| name.clone()).collect());
     let back = state.status == Status::RolledBack;
-    accepted(RollbackReply {
+    Ok(accepted(RollbackReply {
         deployment_id: rollout.id.0,
         status: if back { Status::RolledBack } else { Status::RollingBack }.into(),
         rollback_reason: reason,
         target_clusters: targets.iter().map(ToString::to_string).collect(),
         rolled_back_at: rollout.ended_at.filter(|_| back),
-    })
+    }))
 }
 
 async fn remove(
@@ -210,7 +210,7 @@ async fn remove(
     Caller(actor): Caller,
     Path(id): Path<String>,
 ) -> Accepted<CancelReply> {
-    accepted(cancelled(&app, &actor, &id, None).await?)
+    Ok(accepted(cancelled(&app, &actor, &id, None).await?))
 }
 
 async fn cancel(
@@ -219,7 +219,7 @@ async fn cancel(
     Path(id): Path<String>,
     Body(request): Body<CancelRequest>,
 ) -> Accepted<CancelReply> {
-    accepted(cancelled(&app, &actor, &id, request.reason).await?)
+    Ok(accepted(cancelled(&app, &actor, &id, request.reason).await?))
 }
 
 async fn cancelled(
@@ -320,7 +320,7 @@ async fn unmanage(
 /// Hands a command on. The reply is as it was before: the next decision follows it.
 async fn commanded(app: &App, actor: &Actor, id: &str, command: Command) -> Accepted<DeploymentReply> {
     let rollout: Rollout = app.manager.command_rollout(actor, id, command).await?;
-    accepted(reply(&rollout))
+    Ok(accepted(reply(&rollout)))
 }
 
 /// A reason that somebody gave, or what is said where nobody did.

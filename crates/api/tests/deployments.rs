@@ -332,7 +332,7 @@ async fn a_deployment_is_driven_to_its_end_and_everything_is_told() {
     let numbers: Vec<i64> = news.news.iter().map(|one| one.number).collect();
     assert_eq!(numbers, (1..=i64::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
     assert!(!news.has_more && news.status == DeploymentStatus::Completed);
-    let later = operator.deployment_news(&id, numbers.len() as i64 - 1).await.unwrap();
+    let later = operator.deployment_news(&id, i64::try_from(numbers.len()).unwrap() - 1).await.unwrap();
     assert_eq!(later.news.len(), 1);
 
     let back = RollbackRequest { reason: "we changed our mind".to_owned(), ..RollbackRequest::default() };

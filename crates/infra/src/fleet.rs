@@ -4,6 +4,7 @@
 //! and judged, never the chart itself, and a token that dies with the attempt. CRDs are never in its hands.
 
 mod api;
+mod attempt;
 mod bundles;
 mod colours;
 mod crds;
@@ -13,24 +14,23 @@ mod digest;
 mod fault;
 mod generated;
 mod judgement;
+mod keep;
 mod kinds;
 mod migrate;
 mod object;
 mod preflight;
-mod render;
-mod revisions;
-mod attempt;
-mod keep;
 mod release;
+mod render;
 mod restore;
+mod revisions;
+mod site;
+mod smoke;
 mod snapshot;
 mod standing;
 mod switch;
 mod uninstall;
-mod workloads;
-mod site;
-mod smoke;
 mod values;
+mod workloads;
 
 use std::sync::Arc;
 

@@ -215,9 +215,7 @@ impl Config {
         let oidc = values.get::<Vec<Issuer>>("oidc");
         let cluster_health_every = values.get::<Iso>("clusterHealthEvery");
         let operator_health_every = values.get::<Iso>("operatorHealthEvery");
-        let most_active = values.get::<u64>("deployments.mostActive");
-        let steps_at_once = values.get::<u32>("deployments.stepsAtOnce");
-        let operators_roll_back = values.get("deployments.operatorsRollBack");
+        let rollouts = rollouts(values);
         let audit_retention = values.get::<Option<Iso>>("auditRetention");
         let shutdown_grace = values.get::<Iso>("shutdownGrace");
 
@@ -244,12 +242,6 @@ impl Config {
         }
         if let Ok(0) = database_connections {
             values.wrong("database.connections", "has to be 1 or more");
-        }
-        if let Ok(0) = most_active {
-            values.wrong("deployments.mostActive", "has to be 1 or more");
-        }
-        if let Ok(0) = steps_at_once {
-            values.wrong("deployments.stepsAtOnce", "has to be 1 or more");
         }
         twice(values, "webhooks", &webhooks, |webhook| &webhook.name);
         twice(values, "oidc", &oidc, |issuer| &issuer.name);
@@ -286,16 +278,29 @@ impl Config {
             oidc: oidc?,
             cluster_health_every: cluster_health_every?.0,
             operator_health_every: operator_health_every?.0,
-            rollouts: RolloutSettings {
-                most_active: most_active?,
-                steps_at_once: steps_at_once?,
-                operators_roll_back: operators_roll_back?,
-            },
+            rollouts: rollouts?,
             audit_retention: audit_retention?.map(|iso| iso.0),
             shutdown_grace: shutdown_grace?.0,
             data_dir,
         })
     }
+}
+
+fn rollouts(values: &mut Values) -> Result<RolloutSettings, ConfigError> {
+    let most_active = values.get::<u64>("deployments.mostActive");
+    let steps_at_once = values.get::<u32>("deployments.stepsAtOnce");
+    let operators_roll_back = values.get("deployments.operatorsRollBack");
+    if let Ok(0) = most_active {
+        values.wrong("deployments.mostActive", "has to be 1 or more");
+    }
+    if let Ok(0) = steps_at_once {
+        values.wrong("deployments.stepsAtOnce", "has to be 1 or more");
+    }
+    Ok(RolloutSettings {
+        most_active: most_active?,
+        steps_at_once: steps_at_once?,
+        operators_roll_back: operators_roll_back?,
+    })
 }
 
 fn networks(values: &mut Values) -> Vec<Network> {

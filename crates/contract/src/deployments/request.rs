@@ -93,7 +93,6 @@ pub struct StartDeployment {
 /// The settings of a strategy: one block.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[expect(clippy::struct_field_names, reason = "the names on the wire")]
 pub struct StrategyConfig {
     /// Of a direct deployment.
     #[serde(default, skip_serializing_if = "Option::is_none")]

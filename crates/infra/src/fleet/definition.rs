@@ -52,11 +52,10 @@ pub(crate) fn to_apply(definition: &Value, live: Option<&Value>) -> Value {
     }
     let written = object.pointer(BUNDLE).and_then(Value::as_str).filter(|text| is_real(text));
     let kept = match (written.map(str::to_owned), live.and_then(bundle)) {
-        (_, Some((_, Owner::Other))) => None,
+        (_, Some((_, Owner::Other))) | (None, None) => None,
         (Some(written), _) => Some(written),
         // Ours alone: left out, it would go.
         (None, Some((there, Owner::Ours))) => Some(there.to_owned()),
-        (None, None) => None,
     };
     if let Some(client) =
         object.pointer_mut("/spec/conversion/webhook/clientConfig").and_then(Value::as_object_mut)

@@ -96,13 +96,13 @@ pub(super) async fn migrate(api: &Api, name: &str, mark: Option<&mut Option<Begu
         return Ok(0);
     }
     let kind = Kind::of_crd(&crd, &version);
-    let begun = match mark.as_deref().cloned().flatten().filter(|begun| begun.storage == storage) {
-        Some(begun) => begun,
-        None => {
-            stored_as(api, &crd, &storage).await.map_err(failed)?;
-            let list = api.get(&format!("{}?limit=1", kind.collection(None))).await.map_err(failed)?;
-            Begun { storage: storage.clone(), since: resource_version(&list).unwrap_or(u64::MAX) }
-        }
+    let before = mark.as_deref().cloned().flatten().filter(|begun| begun.storage == storage);
+    let begun = if let Some(begun) = before {
+        begun
+    } else {
+        stored_as(api, &crd, &storage).await.map_err(failed)?;
+        let list = api.get(&format!("{}?limit=1", kind.collection(None))).await.map_err(failed)?;
+        Begun { storage: storage.clone(), since: resource_version(&list).unwrap_or(u64::MAX) }
     };
     if let Some(mark) = mark {
         *mark = Some(begun.clone());

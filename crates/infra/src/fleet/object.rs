@@ -74,7 +74,9 @@ pub(crate) fn read_all(manifest: &str) -> Result<Vec<Value>, String> {
 fn take(mut value: Value, all: &mut Vec<Value>) {
     let is_list = value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
     if is_list && let Some(Value::Array(items)) = value.get_mut("items").map(Value::take) {
-        items.into_iter().for_each(|item| take(item, all));
+        for item in items {
+            take(item, all);
+        }
         return;
     }
     if value.is_object() && ObjectRef::of(&value).is_some() {

@@ -20,9 +20,9 @@ metadata: {name: \"{{ .Release.Name }}-hooks\"}
 spec: {ports: [{port: 443}], selector: {a: b}}
 ";
 
-fn green() -> Option<Beside> {
+fn green() -> Beside {
     let release = ReleaseAt { namespace: "sea".to_owned(), name: "fleet-green".to_owned() };
-    Some(Beside { release, colour: Colour::Green })
+    Beside { release, colour: Colour::Green }
 }
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn what_has_one_name_in_both_colours_is_named_until_values_make_it_differ(
         chart("1.0.0", None).values("sails: 1\nrole: sailor\n").template("role.yaml", ROLE).build().unwrap();
     harbour.install(&chart, "fleet", "sea").await;
     let mut subject = harbour.subject(&chart, "1.0.0");
-    subject.placement.beside = green();
+    subject.placement.beside = Some(green());
     let refused = refusals(&harbour.preflight(&subject).await);
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert!(
@@ -71,7 +71,7 @@ async fn webhooks_that_an_operator_registers_itself_are_named() {
     harbour.client.request::<Value>(request).await.unwrap();
     let mut subject = harbour.subject(&chart, "1.0.0");
     assert_eq!(refusals(&harbour.preflight(&subject).await), Vec::<String>::new(), "one colour is fine");
-    subject.placement.beside = green();
+    subject.placement.beside = Some(green());
     let refused = refusals(&harbour.preflight(&subject).await);
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert!(refused[0].ends_with(": ValidatingWebhookConfiguration self-made"), "{refused:?}");

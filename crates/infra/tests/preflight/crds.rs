@@ -35,7 +35,7 @@ async fn a_plan_that_is_no_longer_the_one_that_was_judged_is_not_carried_out() {
     let crd = definition(&json!({"sails": {"type": "integer"}}));
     let subject = harbour.subject(&chart("1.0.0", Some(&crd)).build().unwrap(), "1.0.0");
     let digest = harbour.preflight(&subject).await.digest;
-    let mut act = harbour.step(&subject, slipway_domain::rollout::StepKind::Crds, None);
+    let mut act = Harbour::step(&subject, slipway_domain::rollout::StepKind::Crds, None);
     act.digest = Some("sha256:another".to_owned());
     let outcome = slipway_orchestrator::ports::Fleet::act(&harbour.fleet, &act).await.outcome;
     assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
@@ -92,7 +92,7 @@ async fn taken_over_from(helm: Program) {
 
     // Of another release nothing is taken.
     let mut other = harbour.subject(&second, "1.1.0");
-    other.placement.release.name = "armada".to_owned();
+    "armada".clone_into(&mut other.placement.release.name);
     let outcome = harbour.apply_crds(&other).await;
     let Outcome::Failed { reason } = outcome else { panic!("{outcome:?}") };
     assert!(reason.contains("belongs to the release fleet in sea"), "{reason}");

@@ -152,7 +152,7 @@ impl Harbour {
     }
 
     /// A step with a minute of time.
-    pub(crate) fn step(&self, subject: &Subject, kind: StepKind, snapshot: Option<Snapshot>) -> Act {
+    pub(crate) fn step(subject: &Subject, kind: StepKind, snapshot: Option<Snapshot>) -> Act {
         let now = Timestamp::now();
         Act {
             subject: subject.clone(),
@@ -167,7 +167,7 @@ impl Harbour {
     }
 
     pub(crate) async fn act(&self, subject: &Subject, kind: StepKind, snapshot: Option<Snapshot>) -> Acted {
-        self.fleet.act(&self.step(subject, kind, snapshot)).await
+        self.fleet.act(&Self::step(subject, kind, snapshot)).await
     }
 
     pub(crate) async fn apply_crds(&self, subject: &Subject) -> Outcome {
@@ -263,7 +263,7 @@ pub(crate) fn versions(versions: &[(&str, bool, &Value)]) -> Value {
             "versions": versions}})
 }
 
-/// A chart with a ConfigMap, and a CRD if one is given.
+/// A chart with a `ConfigMap`, and a CRD if one is given.
 pub(crate) fn chart(version: &str, crd: Option<&Value>) -> ChartBuilder {
     let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}-config\"}\ndata: {sails: \"{{ .Values.sails }}\"}\n";
     let chart = ChartBuilder::new("boats", version).values("sails: 1\n").template("config.yaml", config);

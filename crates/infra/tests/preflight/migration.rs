@@ -29,7 +29,7 @@ async fn stored_objects_are_rewritten_and_the_old_version_can_be_given_up() {
 
     let kept = Snapshot { crds: BTreeMap::from([(CRD.to_owned(), new.clone())]), ..Snapshot::default() };
     // An attempt whose time is over says where it began, and changes nothing that it did not finish.
-    let mut hurried = harbour.step(&subject, StepKind::Migrate, Some(kept));
+    let mut hurried = Harbour::step(&subject, StepKind::Migrate, Some(kept));
     hurried.deadline = hurried.now + jiff::SignedDuration::from_millis(400);
     let first = harbour.fleet.act(&hurried).await;
     assert!(!matches!(first.outcome, Outcome::Done(_)), "{:?}", first.outcome);

@@ -14,7 +14,7 @@ fn snapshot(crd: &Value) -> Snapshot {
 }
 
 async fn back(harbour: &Harbour, subject: &Subject, crd: &Value, down: bool) -> Option<String> {
-    let mut act = harbour.step(subject, StepKind::ReturnCrds, Some(snapshot(crd)));
+    let mut act = Harbour::step(subject, StepKind::ReturnCrds, Some(snapshot(crd)));
     act.down_migrate = down;
     match harbour.fleet.act(&act).await.outcome {
         Outcome::Done(Found::Nothing) => None,

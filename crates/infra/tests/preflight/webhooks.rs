@@ -8,7 +8,7 @@ use slipway_testkit::until;
 
 use crate::harbour::{Harbour, chart, layer, refusals, told};
 
-/// Has the API server ask somebody who is not there about every ConfigMap of `sea`.
+/// Has the API server ask somebody who is not there about every `ConfigMap` of `sea`.
 async fn register(harbour: &Harbour) {
     let registration = json!({"apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration", "metadata": {"name": "pilot"},

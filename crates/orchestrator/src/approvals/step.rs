@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::manager::Manager;
 use crate::notices::{self, Audience};
 use crate::ports::StoreError;
-use crate::rollouts::deciding;
 use crate::ports::store::{ApprovalWrite, Message};
+use crate::rollouts::deciding;
 
 /// A change of one approval.
 pub(super) struct Step<'a> {

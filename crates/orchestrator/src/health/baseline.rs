@@ -50,7 +50,11 @@ impl Manager {
         Ok(baseline)
     }
 
-    pub(crate) async fn look_for_baseline(&self, cluster: &Cluster, operator: &Operator) -> Result<Baseline, Error> {
+    pub(crate) async fn look_for_baseline(
+        &self,
+        cluster: &Cluster,
+        operator: &Operator,
+    ) -> Result<Baseline, Error> {
         let Some(target) = self.health_target(cluster, operator).await? else {
             let text = format!("{} is not installed on cluster {}", operator.name, cluster.name);
             return Err(Error::new(Code::NotFound, text));

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use slipway_domain::health::{Check, judge};
 use slipway_domain::name::Name;
 use slipway_domain::profile::Handover;
-use slipway_domain::rollout::{Observation, Revision, Runs, Seen, Stage};
+use slipway_domain::rollout::{Before, Observation, Revision, Runs, Seen, Stage};
 
 use super::subject::looks_at_first;
 use crate::error::Error;
@@ -42,7 +42,8 @@ impl Manager {
             }
         };
         let revision = standing.revision;
-        let idle = state.is_some_and(|state| runs_nothing(&subject, stage, state.runs, &state.before));
+        let idle =
+            state.is_some_and(|state| runs_nothing(&subject, stage, state.runs, state.before.as_ref()));
         if let (true, Ok(())) = (idle, &standing.arrived) {
             let text = "it is there, and runs nothing yet".to_owned();
             return Ok(Observation { at: now, revision, health: Seen::Passed, text });
@@ -94,13 +95,8 @@ impl Manager {
 }
 
 /// Whether nothing is meant to run there now: a first install that was taken back, or a cold green that waits.
-fn runs_nothing(
-    subject: &Subject,
-    stage: Stage,
-    runs: Runs,
-    before: &Option<slipway_domain::rollout::Before>,
-) -> bool {
-    let first_install = before.as_ref().is_some_and(|before| before.version.is_none());
+fn runs_nothing(subject: &Subject, stage: Stage, runs: Runs, before: Option<&Before>) -> bool {
+    let first_install = before.is_some_and(|before| before.version.is_none());
     if looks_at_first(stage) {
         return first_install;
     }

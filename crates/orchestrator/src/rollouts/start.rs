@@ -165,7 +165,7 @@ impl Manager {
         let sealed = self.seal_given(rollout.id, given).map_err(|error| StoreError::Other(error.into()))?;
         let state = &rollout.state;
         let mut changes = Changeset::new();
-        for old in superseded {
+        for old in &superseded {
             changes = self.superseding(changes, actor, old, rollout.id);
         }
         let message = format!(
@@ -198,7 +198,7 @@ impl Manager {
     }
 
     /// Ends a rollout that only waits, in the same moment in which another takes its clusters.
-    fn superseding(&self, changes: Changeset, actor: &Actor, old: Rollout, by: RolloutId) -> Changeset {
+    fn superseding(&self, changes: Changeset, actor: &Actor, old: &Rollout, by: RolloutId) -> Changeset {
         let command = Command::Supersede { by };
         let facts = Facts {
             commands: vec![Numbered {

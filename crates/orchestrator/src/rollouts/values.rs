@@ -124,14 +124,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn map(value: Value) -> Map<String, Value> {
+    fn map(value: &Value) -> Map<String, Value> {
         value.as_object().cloned().unwrap_or_default()
     }
 
     #[test]
     fn values_are_merged_as_helm_does() {
-        let mut below = map(json!({ "image": { "tag": "1", "repository": "a" }, "list": [1, 2], "gone": 1 }));
-        merge(&mut below, map(json!({ "image": { "tag": "2" }, "list": [3], "gone": null })));
+        let mut below =
+            map(&json!({ "image": { "tag": "1", "repository": "a" }, "list": [1, 2], "gone": 1 }));
+        merge(&mut below, map(&json!({ "image": { "tag": "2" }, "list": [3], "gone": null })));
         let merged = json!({ "image": { "tag": "2", "repository": "a" }, "list": [3], "gone": null });
         assert_eq!(Value::Object(below), merged);
     }
@@ -140,8 +141,8 @@ mod tests {
     fn a_deployment_hands_its_values_on() {
         let cluster: Name = "prod-eu".parse().expect("a name");
         let given = Given {
-            deployment: map(json!({ "replicas": 3 })),
-            carried: BTreeMap::from([(cluster.clone(), map(json!({ "replicas": 1, "debug": true })))]),
+            deployment: map(&json!({ "replicas": 3 })),
+            carried: BTreeMap::from([(cluster.clone(), map(&json!({ "replicas": 1, "debug": true })))]),
         };
         let handed = given.handed_on(&cluster);
         assert_eq!(Value::Object(handed), json!({ "replicas": 3, "debug": true }));

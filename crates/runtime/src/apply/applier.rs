@@ -216,7 +216,9 @@ impl Applier {
             };
             match attempt {
                 Ok(Found::Fulfilled) => {
-                    live.iter().for_each(|live| live.found_to_fulfil(wish));
+                    if let Some(live) = &live {
+                        live.found_to_fulfil(wish);
+                    }
                     return Ok(());
                 }
                 Ok(Found::Written) => return Ok(()),

@@ -37,7 +37,7 @@ impl Children {
     }
 
     /// Lets them be written several at a time, as none needs another to be there: a Namespace must come before
-    /// what is in it, a ConfigMap need not come before the pods that wait for it. They are written one after
+    /// what is in it, a `ConfigMap` need not come before the pods that wait for it. They are written one after
     /// the other, as they were added, unless told.
     #[must_use]
     pub fn in_any_order(mut self) -> Self {

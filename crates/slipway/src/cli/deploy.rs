@@ -159,7 +159,7 @@ pub(crate) struct Settings {
     /// Wait for slipway deployment promote before this environment; may be repeated.
     #[arg(long, value_enum, value_name = "ENVIRONMENT")]
     pause_before: Vec<Environment>,
-    /// Allow this object to be deleted, such as "PersistentVolumeClaim shop/data"; may be repeated.
+    /// Allow this object to be deleted, such as "Secret shop/old"; may be repeated.
     #[arg(long, value_name = "OBJECT")]
     may_delete: Vec<String>,
     /// Migrate stored objects to the new version once nothing is taken back by itself any more.

@@ -66,7 +66,7 @@ pub(super) fn rules(missing: &BTreeSet<Right>) -> Vec<String> {
     for right in missing {
         verbs.entry((&right.namespace, &right.group, &right.resource)).or_default().push(right.verb);
     }
-    let mut resources: BTreeMap<(&Option<String>, &str, Vec<&str>), Vec<&str>> = BTreeMap::new();
+    let mut resources: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     for ((namespace, group, resource), verbs) in verbs {
         resources.entry((namespace, group, verbs)).or_default().push(resource);
     }

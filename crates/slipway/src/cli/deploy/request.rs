@@ -165,7 +165,7 @@ impl Settings {
                     parallel_clusters: self.parallel,
                     skip_health_checks: self.skip_health_checks.then_some(true),
                     timeout: self.timeout.clone(),
-                })
+                });
             }
             Kind::Canary => {
                 start.canary_config = block(CanaryConfig {
@@ -177,7 +177,7 @@ impl Settings {
                     health_check_interval: self.interval.clone(),
                     cluster_order: order,
                     ..CanaryConfig::default()
-                })
+                });
             }
             Kind::Rolling => {
                 start.rolling_config = block(RollingConfig {
@@ -185,7 +185,7 @@ impl Settings {
                     validation_period: self.soak.clone(),
                     pause_between_clusters: self.rest.clone(),
                     stop_on_failure: self.continue_on_failure.then_some(false),
-                })
+                });
             }
             Kind::BlueGreen => {
                 start.blue_green_config = block(BlueGreenConfig {
@@ -195,7 +195,7 @@ impl Settings {
                     auto_switch: self.no_auto_switch.then_some(false),
                     retention_period: self.retention.clone(),
                     switch_monitoring_period: self.switch_soak.clone(),
-                })
+                });
             }
         }
         start.max_unavailable = self.max_unavailable.as_deref().map(Amount::written);
