@@ -62,6 +62,9 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .add(&UNMANAGE, unmanage)
 }
 
+/// The longest name of whoever started something.
+const LONGEST_NAME: usize = 255;
+
 /// What is answered to a wish that the engine follows.
 type Accepted<T> = Result<(StatusCode, Json<T>), ApiError>;
 
@@ -93,11 +96,23 @@ async fn list(
 ) -> Result<Json<DeploymentList>, ApiError> {
     let mut problems = Problems::new();
     let window = window(query.limit, query.offset, &mut problems);
+    let mut named = |path: &str, text: Option<String>| {
+        problems.take(path, text.map(|text| text.parse::<Name>()).transpose()).flatten().map(String::from)
+    };
+    let operator = named("operatorName", query.operator_name);
+    let cluster = named("cluster", query.cluster);
+    let by = query.initiated_by.as_ref();
+    if by.is_some_and(|by| by.chars().count() > LONGEST_NAME || by.chars().any(char::is_control)) {
+        problems.add(
+            "initiatedBy",
+            format!("has to be at most {LONGEST_NAME} characters, none of them for control"),
+        );
+    }
     problems.or(())?;
     let filter = RolloutFilter {
         status: query.status.map(Into::into),
-        operator: query.operator_name,
-        cluster: query.cluster,
+        operator,
+        cluster,
         strategy: query.strategy.map(Into::into),
         environment: query.environment.map(Into::into),
         active: query.active,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use served::fleet::Waters;
-use served::{Server, server_on};
+use served::{Server, server_on, server_with};
 use slipway_client::ClientError;
 use slipway_contract::deployments::{
     CancelRequest, ClusterRolloutStatus, DeploymentApprovalStatus, DeploymentDetailReply, DeploymentStatus,
@@ -20,6 +20,8 @@ use slipway_contract::deployments::{
     RollbackRequest, SkipRequest, StepResult, UninstallRequest, WaveState,
 };
 use slipway_domain::access::{Environment, Role};
+use slipway_orchestrator::Settings;
+use slipway_orchestrator::rollouts::RolloutSettings;
 use slipway_testkit::charts::ChartRepository;
 
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -385,4 +387,18 @@ async fn a_deployment_is_paused_resumed_and_cancelled() {
     let end = ends(&world, &id).await;
     assert_eq!(end.deployment.status, DeploymentStatus::Cancelled);
     assert!(end.error_message.unwrap().contains("operator"));
+}
+
+#[tokio::test]
+async fn the_role_operator_rolls_back_where_a_setting_says_so() {
+    let nothing = "00000000-0000-4000-8000-000000000000";
+    let back = RollbackRequest { reason: "we changed our mind".to_owned(), ..RollbackRequest::default() };
+    for (operators_roll_back, status) in [(false, 403), (true, 404)] {
+        let rollouts = RolloutSettings { operators_roll_back, ..RolloutSettings::default() };
+        let server = server_with(Settings { rollouts, ..Settings::default() }).await;
+        let asked = server.client(Role::Operator).roll_back(nothing, &back).await;
+        assert_eq!(refused(asked.unwrap_err()).0, status);
+        let asked = server.client(Role::Viewer).roll_back(nothing, &back).await;
+        assert_eq!(refused(asked.unwrap_err()).0, 403);
+    }
 }

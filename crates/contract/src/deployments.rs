@@ -309,6 +309,7 @@ pub struct DeploymentsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<DeploymentStatus>,
     /// Started by this person or machine.
+    #[param(max_length = 255)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiated_by: Option<String>,
     /// With this strategy.

@@ -1,7 +1,7 @@
 //! What people do to a rollout: checked, written as a row, followed by the next decision.
 
 use serde_json::json;
-use slipway_domain::access::{Actor, Permission, Role};
+use slipway_domain::access::{Actor, Permission};
 use slipway_domain::audit::AuditEntry;
 use slipway_domain::event::{Event, Topic};
 use slipway_domain::id::ClusterId;
@@ -78,9 +78,6 @@ impl Manager {
         id: &str,
     ) -> Result<(), Error> {
         let back = matches!(command, Command::RollBack { .. });
-        if back && self.settings.rollouts.operators_roll_back && actor.role == Some(Role::Operator) {
-            return Ok(());
-        }
         let permission = if back { Permission::RollBack } else { Permission::Deploy };
         let short: String = id.chars().take(100).collect();
         self.permit(actor, permission, action, &format!("deployment/{short}")).await

@@ -14,8 +14,12 @@ use super::{asking, deciding, looking, parts_of, step_of, stepping, trace};
 use crate::changes::Changeset;
 use crate::error::Error;
 use crate::ports::StoreError;
-use crate::ports::store::{Claim, Happened, Rollout, RolloutWrite};
+use crate::ports::fleet::Acted;
+use crate::ports::store::{Claim, Happened, Rollout, RolloutWrite, StepRow};
 use crate::workers::Next;
+
+/// So often what came of a step is tried to be written before the step is given back.
+const TRIES: u32 = 3;
 
 /// Drives rollouts. It holds nothing: all that it knows is in the rows.
 #[derive(Clone)]
@@ -156,14 +160,42 @@ impl Engine {
         );
         trace::link(&span, rollout.trace.as_deref());
         let acted = self.world.act(&rollout, &step, now, resumed).instrument(span).await?;
-        let end =
-            RolloutWrite::EndStep { rollout: id, key: key.clone(), outcome: Box::new(acted.outcome.clone()) };
-        let now = self.ledger.time().await?;
-        let changes =
-            Changeset::new().fenced(claim.fence()).write(end).end(claim.work.clone()).due(deciding(id), now);
-        let changes = self.world.acted(&rollout, &step, &acted, changes).await?;
-        self.ledger.commit(changes).await?;
+        self.record(claim, &rollout, &step, &acted).await?;
         Ok(Next::Ended)
+    }
+
+    /// Writes what came of a step. What is written with it may have changed at that moment and is then looked up
+    /// again: whoever would do the step over would have to make sure first that nobody is at it any more.
+    async fn record(
+        &self,
+        claim: &Claim,
+        rollout: &Rollout,
+        step: &StepRow,
+        acted: &Acted,
+    ) -> Result<(), Error> {
+        let id = rollout.id;
+        for tries in 1.. {
+            let end = RolloutWrite::EndStep {
+                rollout: id,
+                key: step.key.clone(),
+                outcome: Box::new(acted.outcome.clone()),
+            };
+            let now = self.ledger.time().await?;
+            let changes = Changeset::new()
+                .fenced(claim.fence())
+                .write(end)
+                .end(claim.work.clone())
+                .due(deciding(id), now);
+            let changes = self.world.acted(rollout, step, acted, changes).await?;
+            match self.ledger.commit(changes).await {
+                Ok(()) => break,
+                Err(error) if tries == TRIES || matches!(error, StoreError::Fenced) => {
+                    return Err(error.into());
+                }
+                Err(error) => debug!(%error, tries, "what came of a step could not be written yet"),
+            }
+        }
+        Ok(())
     }
 
     /// Looks at a cluster for a rollout.
