@@ -240,6 +240,11 @@ fn chart(version: &str) -> anyhow::Result<Chart> {
                 });
                 text = lines.collect();
             }
+            if name == "templates/deployment.yaml" {
+                // Each version has pods of its own: the API server keeps its connections to those that stay.
+                let mark = format!("slipway.dev/version: {version}\n        checksum/settings:");
+                text = text.replace("checksum/settings:", &mark);
+            }
             if version == BAD && name == "templates/services.yaml" {
                 text = text.replace("targetPort: webhook", "targetPort: 1");
             }
