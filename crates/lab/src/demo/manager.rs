@@ -57,6 +57,8 @@ impl Manager {
         let server = Part::builder("slipway", program("slipway")?)
             .args(["serve", "--listen", &listen, "--clusters-allow-loopback", "--log-filter", "warn"])
             .args([Path::new("--data-dir"), &files.path().join("data")])
+            // Nobody watches a demonstration for half a minute to see the first check.
+            .env("SLIPWAY_OPERATOR_HEALTH_EVERY", "PT5S")
             .start()?;
         let manager = Self { server, url, files, repository };
         let password = manager.password().await?;

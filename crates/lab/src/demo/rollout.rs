@@ -9,8 +9,19 @@ use super::manager::{BAD, GOOD, Manager, OPERATOR};
 const DEPLOYER: &str = "deployer";
 
 /// A canary of a few seconds, so that it can be watched.
-const CANARY: [&str; 9] =
-    ["--clusters", "all", "--strategy", "canary", "--soak", "5s", "--interval", "2s", "--no-watch"];
+const CANARY: [&str; 11] = [
+    "--clusters",
+    "all",
+    "--strategy",
+    "canary",
+    "--soak",
+    "5s",
+    "--interval",
+    "2s",
+    "--max-unavailable",
+    "2",
+    "--no-watch",
+];
 
 impl Manager {
     /// Rolls a good version out, and a bad one.
