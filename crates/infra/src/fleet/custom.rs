@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use slipway_crd_compat::crd::Crd;
+use slipway_domain::crd::ContentHash;
 
 use super::api::{Api, Trouble, quoted};
 use super::kinds::Kind;
@@ -84,47 +84,7 @@ pub(crate) fn name_of(crd: &Crd, object: &Value) -> String {
 /// could name it.
 pub(crate) fn kept(crd: &Crd, object: &Value) -> String {
     let spec = object.get("spec").cloned().unwrap_or_else(|| rest(object));
-    let digest = Sha256::digest(sorted(&spec).as_bytes());
-    let hash: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("{hash} {}", name_of(crd, object))
-}
-
-/// JSON with the keys of every object in order, so that equal values are equal texts.
-fn sorted(value: &Value) -> String {
-    let mut text = String::new();
-    write_sorted(&mut text, value);
-    text
-}
-
-fn write_sorted(text: &mut String, value: &Value) {
-    match value {
-        Value::Object(map) => {
-            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
-            text.push('{');
-            for (index, (key, value)) in entries.into_iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                let _ = write!(text, "{}:", Value::String(key.clone()));
-                write_sorted(text, value);
-            }
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                write_sorted(text, item);
-            }
-            text.push(']');
-        }
-        other => {
-            let _ = write!(text, "{other}");
-        }
-    }
+    format!("{} {}", ContentHash::of_canonical(&spec), name_of(crd, object))
 }
 
 /// All but what the server and controllers write, for kinds without a `spec`.

@@ -9,6 +9,8 @@
 mod definitions;
 mod dock;
 mod killed;
+#[path = "../support/one.rs"]
+mod one;
 mod release;
 mod restore;
 mod standing;

@@ -4,7 +4,6 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
@@ -13,9 +12,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Map, Value, json};
 use slipway_domain::access::Environment;
-use slipway_domain::cluster::Cluster;
 use slipway_domain::id::ClusterId;
-use slipway_domain::name::Name;
 use slipway_domain::preflight::{CheckKind, Level, Preflight};
 use slipway_domain::profile::Profile;
 use slipway_domain::rollout::{ActKey, Outcome, StepKind};
@@ -25,59 +22,18 @@ use slipway_infra::keyring::{AesKeyring, KeySource};
 use slipway_infra::kubernetes::Connections;
 use slipway_infra::kubernetes::enrol::{Rights, enrol};
 use slipway_orchestrator::clusters::access::{ClusterAccess, Credential};
-use slipway_orchestrator::page::{Page, Window};
 use slipway_orchestrator::ports::charts::Archive;
 use slipway_orchestrator::ports::fleet::{Act, Acted, Layer, Placement, Snapshot, Subject};
 use slipway_orchestrator::ports::probes::ReleaseAt;
-use slipway_orchestrator::ports::store::{ClusterFilter, ClusterRows, ClusterSample, SealedAccess};
-use slipway_orchestrator::ports::{Fleet as _, Keyring, StoreError};
+use slipway_orchestrator::ports::{Fleet as _, Keyring};
 use slipway_testkit::charts::{Chart, ChartBuilder};
 use slipway_testkit::{ControlPlane, Program, Scratch, scratch, until};
 use uuid::Uuid;
 
+use crate::one::One;
+
 pub(crate) const CRD: &str = "boats.sea.dev";
 const MINUTE: Duration = Duration::from_mins(1);
-
-/// The rows of the one cluster.
-struct One {
-    id: ClusterId,
-    sealed: Vec<u8>,
-}
-
-#[async_trait]
-impl ClusterRows for One {
-    async fn cluster(&self, _: ClusterId) -> Result<Option<Cluster>, StoreError> {
-        Ok(None)
-    }
-
-    async fn cluster_by_name(&self, _: &Name) -> Result<Option<Cluster>, StoreError> {
-        Ok(None)
-    }
-
-    async fn cluster_with_uid(&self, _: &str) -> Result<Option<Name>, StoreError> {
-        Ok(None)
-    }
-
-    async fn clusters(&self, _: &ClusterFilter, _: Window) -> Result<Page<Cluster>, StoreError> {
-        panic!("nobody lists clusters here")
-    }
-
-    async fn cluster_access(&self, id: ClusterId) -> Result<Option<SealedAccess>, StoreError> {
-        Ok((id == self.id).then(|| SealedAccess { sealed: self.sealed.clone(), version: 1 }))
-    }
-
-    async fn cluster_access_version(&self, id: ClusterId) -> Result<Option<i64>, StoreError> {
-        Ok((id == self.id).then_some(1))
-    }
-
-    async fn cluster_history(&self, _: ClusterId, _: u32) -> Result<Vec<ClusterSample>, StoreError> {
-        Ok(Vec::new())
-    }
-
-    async fn cluster_access_noted(&self, _: ClusterId) -> Result<Option<Timestamp>, StoreError> {
-        Ok(None)
-    }
-}
 
 /// A cluster, and a fleet that consists of it.
 pub(crate) struct Harbour {

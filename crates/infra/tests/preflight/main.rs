@@ -12,6 +12,8 @@ mod crds;
 mod definitions;
 mod harbour;
 mod migration;
+#[path = "../support/one.rs"]
+mod one;
 mod ownership;
 mod plans;
 mod returning;
