@@ -123,7 +123,7 @@ impl View<'_> {
     fn consent(&self) -> Wait {
         let said = self.facts.consent.as_ref().filter(|(number, _)| *number == self.state.asks);
         if let Some((_, Consent::Pending { waits_for, expires_at })) = said {
-            let what = format!("{waits_for} has to approve the plan");
+            let what = format!("the plan needs the approval of {waits_for}");
             return wait(what, self.state.since, Some(*expires_at), Some("approve it, or reject it"));
         }
         wait("the approvals that the plan needs are being made".to_owned(), self.state.since, None, None)

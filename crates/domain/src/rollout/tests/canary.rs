@@ -251,7 +251,7 @@ fn approvals_come_first_and_a_no_cancels() {
         world.consent = Consent::Pending { waits_for: "an owner of Production".to_owned(), expires_at };
         world.run(mins(10));
         let said = why(&world.state, &world.facts, world.now).rollout.unwrap();
-        assert_eq!(said.what, "an owner of Production has to approve the plan");
+        assert_eq!(said.what, "the plan needs the approval of an owner of Production");
         assert_eq!((said.until, world.state.touched()), (Some(expires_at), false));
         world.facts.consent = Some((world.state.asks, answer));
         assert_eq!(world.run(DAY), Status::Cancelled);

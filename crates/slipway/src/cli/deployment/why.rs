@@ -135,7 +135,7 @@ mod tests {
     fn whoever_has_to_decide_is_told_how() {
         let detail = approval_wait();
         insta::assert_snapshot!(words(&detail.why, Some(&detail), at("12:28:05")), @r"
-        An owner of Production has to approve the plan, until 12:20Z (in 23 hours).
+        The plan needs the approval of an owner of Production, until 12:20Z (in 23 hours).
           decide: slipway approval approve 51c2aa00
         ");
     }

@@ -115,7 +115,7 @@ pub(in crate::cli::deployment) fn approval_wait() -> DeploymentDetailReply {
         )
         .set(
             "/why/waitsFor",
-            json!({"what": "an owner of Production has to approve the plan", "since": at("12:20:05"),
+            json!({"what": "the plan needs the approval of an owner of Production", "since": at("12:20:05"),
                 "until": "2026-11-16T12:20:05Z", "unblock": "approve it, or reject it"}),
         )
         .read()
