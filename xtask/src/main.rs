@@ -24,7 +24,8 @@ const USAGE: &str = "usage: cargo xtask <command>
   generate [--check]        write the generated files; --check fails when they differ
   image <name>              an OCI archive of one of our programs, without Docker
   bench [name]              measure, and write the figures into bench/
-                            (operator takes --only, --objects and --large)
+                            (operator takes --only, --objects and --large; rollouts --part and --soak;
+                            manager and rollouts take --small, which writes nothing down)
   conformance               judge the CRD pairs of the corpus and print a table
   coverage                  line coverage of the workspace; fails below 85 %
   soak [minutes [crate]...] the long tests, on the oldest Kubernetes too

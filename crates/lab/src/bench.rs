@@ -2,9 +2,14 @@
 
 mod crd;
 mod fleet;
+mod helm;
 pub(crate) mod manager;
 pub(crate) mod operator;
+mod parts;
 mod record;
+pub(crate) mod rollouts;
+mod seen;
+mod server;
 mod usage;
 
 use std::path::PathBuf;
@@ -17,6 +22,7 @@ pub(crate) async fn bench(
     name: Option<&str>,
     options: &operator::Options,
     manager: &manager::Options,
+    rollouts: &rollouts::Options,
 ) -> anyhow::Result<()> {
     match name {
         None => {
@@ -24,13 +30,15 @@ pub(crate) async fn bench(
             crd::measure()?;
             operator::measure(options).await?;
             manager::measure(manager).await?;
+            rollouts::measure(rollouts, manager.small).await?;
         }
         Some("fleet") => fleet::measure().await?,
         Some("crd") => crd::measure()?,
         Some("operator") => operator::measure(options).await?,
         Some("manager") => manager::measure(manager).await?,
+        Some("rollouts") => rollouts::measure(rollouts, manager.small).await?,
         Some(unknown) => {
-            bail!("there is no measurement {unknown:?}; there are: fleet, crd, operator, manager")
+            bail!("there is no measurement {unknown:?}; there are: fleet, crd, operator, manager, rollouts")
         }
     }
     slipway_testkit::broker::close();

@@ -46,7 +46,12 @@ enum Command {
         operator: bench::operator::Options,
         #[command(flatten)]
         manager: bench::manager::Options,
+        #[command(flatten)]
+        rollouts: bench::rollouts::Options,
     },
+    /// One of the servers of a measurement, on clusters that are simulated.
+    #[command(hide = true)]
+    SimulatedServer(bench::rollouts::SimulatedServer),
 }
 
 #[tokio::main]
@@ -55,9 +60,10 @@ async fn main() -> ExitCode {
     let result = match Lab::parse().command {
         Command::Demo { once } => demo::demo(once).await,
         Command::Image { name, fast, output } => image::image(&name, fast, output),
-        Command::Bench { name, operator, manager } => {
-            bench::bench(name.as_deref(), &operator, &manager).await
+        Command::Bench { name, operator, manager, rollouts } => {
+            bench::bench(name.as_deref(), &operator, &manager, &rollouts).await
         }
+        Command::SimulatedServer(server) => server.run().await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

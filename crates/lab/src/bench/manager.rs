@@ -4,7 +4,6 @@
 mod fleet;
 mod health;
 mod load;
-mod server;
 mod table;
 
 use std::time::Duration;
@@ -14,9 +13,10 @@ use clap::Args;
 use slipway_testkit::charts::{ChartBuilder, ChartRepository};
 
 use self::fleet::{Harbour, OPERATOR};
-use self::load::{Load, Seen};
-use self::server::Server;
+use self::load::Load;
 use super::record;
+use super::seen::Seen;
+use super::server::Server;
 
 /// How much the manager is given.
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ use super::record;
 pub(crate) struct Options {
     /// A small run, to try the measurement itself; nothing is written down.
     #[arg(long)]
-    small: bool,
+    pub(super) small: bool,
 }
 
 /// The sizes of a run.

@@ -31,6 +31,17 @@ pub(crate) fn memory(pid: u32) -> anyhow::Result<Memory> {
     parse_status(&text).with_context(|| format!("{file} has an unknown form"))
 }
 
+/// The processes whose command line holds a word that no other has.
+pub(crate) fn processes_with(word: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
+    let says = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(word)
+    };
+    pids.filter(says).collect()
+}
+
 /// The 14th and 15th field; the second, the program's name, is in parentheses and may hold anything.
 fn parse_stat(text: &str) -> Option<Duration> {
     let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);

@@ -1,9 +1,7 @@
 //! Control planes with an operator's workload, webhook and custom resources, as far as health checks see them.
 
-use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
 use axum::routing::post;
 use axum::{Json, Router};
 use base64::Engine as _;
@@ -17,7 +15,9 @@ use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 use slipway_testkit::charts::{Chart, ChartBuilder};
 use slipway_testkit::loopback::{Access, HttpServer, Identity};
-use slipway_testkit::{ControlPlane, Program, scratch, until};
+use slipway_testkit::{ControlPlane, until};
+
+use super::super::helm;
 
 /// The operator, its chart, its release and its namespace.
 pub(super) const OPERATOR: &str = "harbour";
@@ -159,21 +159,7 @@ async fn fill(client: &Client, objects: usize) -> anyhow::Result<()> {
 
 /// By helm, as people do it; the pods are kwok's.
 async fn install(plane: &ControlPlane, client: &Client, chart: &Chart) -> anyhow::Result<()> {
-    let folder = scratch("bench-harbour")?;
-    let archive = chart.write_to(folder.path())?;
-    let helm = Program::Helm4.find()?;
-    let output = tokio::process::Command::new(helm)
-        .args(["install", OPERATOR, "--namespace", OPERATOR, "--create-namespace"])
-        .arg(&archive)
-        .env("KUBECONFIG", plane.kubeconfig_file())
-        .env("HOME", folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .await
-        .context("running helm")?;
-    if !output.status.success() {
-        bail!("helm install: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
+    helm::install(plane, OPERATOR, chart).await?;
     let deployments = Api::<Deployment>::namespaced(client.clone(), OPERATOR);
     until("the controller to be ready", PATIENCE, async || {
         (deployments.get(OPERATOR).await.ok()?.status?.ready_replicas == Some(2)).then_some(())

@@ -19,8 +19,8 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 
+use super::super::seen::Seen;
 use super::fleet::{CRD, Harbour, OPERATOR};
-use super::load::Seen;
 
 /// The span of a whole look, and those of its parts, with what people call them.
 pub(super) const PARTS: [(&str, &str); 4] = [

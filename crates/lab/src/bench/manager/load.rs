@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use futures::future::join_all;
 
-use super::server::Server;
+use super::super::seen::Seen;
+use super::super::server::Server;
 
 /// How often, and for how long.
 #[derive(Debug, Clone, Copy)]
@@ -15,32 +16,9 @@ pub(super) struct Load {
     pub(super) length: Duration,
 }
 
-/// How long answers took, from the moment in which each was due to be asked for.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    took: Vec<Duration>,
-}
-
-impl Seen {
-    /// Of what was timed.
-    pub(super) fn new(mut took: Vec<Duration>) -> Self {
-        took.sort();
-        Self { took }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.took.len()
-    }
-
-    /// The time that so many of a hundred stayed within.
-    pub(super) fn percentile(&self, percent: usize) -> Option<Duration> {
-        let last = self.took.len().checked_sub(1)?;
-        self.took.get((last * percent).div_ceil(100)).copied()
-    }
-}
-
 impl Load {
-    /// Asks for a path; an answer that is not a success fails the measurement.
+    /// Asks for a path, and gives how long answers took from the moment in which each was due to be asked for. One
+    /// that is not a success fails the measurement.
     pub(super) async fn get(self, server: &Server, path: &str) -> anyhow::Result<Seen> {
         let pause = Duration::from_secs(1) / self.rate;
         let count = usize::try_from(self.length.as_nanos() / pause.as_nanos())?;
@@ -73,18 +51,5 @@ impl Load {
             bail!("GET /{path} failed {failures:?} times of {count}");
         }
         Ok(Seen::new(took))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_times_that_were_seen() {
-        let seen = Seen::new((1..=100).rev().map(Duration::from_millis).collect());
-        assert_eq!(seen.percentile(50), Some(Duration::from_millis(51)));
-        assert_eq!(seen.percentile(99), Some(Duration::from_millis(100)));
-        assert_eq!(Seen::default().percentile(99), None);
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use super::super::seen::Seen;
 use super::super::usage::Memory;
 use super::Sizes;
 use super::health::{Looks, PARTS, Parts};
-use super::load::Seen;
 
 /// The figures of one run.
 pub(super) struct Table {

@@ -2,34 +2,25 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use futures::StreamExt as _;
 use serde_json::Value;
 use slipway_domain::access::{Actor, Role};
-use slipway_infra::charts::{ChartRepositories, HelmPrograms};
-use slipway_infra::clock::SystemClock;
-use slipway_infra::identity::Identities;
-use slipway_infra::keyring::{AesKeyring, KeySource};
-use slipway_infra::kubernetes::{AddressRules, Connections, KubernetesClusters};
-use slipway_infra::notifier::Notifiers;
 use slipway_infra::postgres::{Options, PostgresStore, connect};
-use slipway_infra::releases::HelmReleases;
 use slipway_orchestrator::identity::NewToken;
-use slipway_orchestrator::ports::Keyring;
 use slipway_orchestrator::ports::identity::Password;
-use slipway_orchestrator::ports::probes::Blind;
-use slipway_orchestrator::{Manager, Parts, Settings};
-use slipway_testkit::guardian::guardian;
+use slipway_orchestrator::{Manager, Settings};
 use slipway_testkit::postgres::{Database, Postgres};
 use slipway_testkit::scratch::Scratch;
 use slipway_testkit::{Part, free_port, scratch, until};
 
-use super::super::usage::{self, Memory};
-use super::load::Seen;
+use super::parts::parts;
+use super::seen::Seen;
+use super::usage::{self, Memory};
 
 const PASSWORD: &str = "a-password-for-a-measurement";
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -42,6 +33,7 @@ pub(super) struct Server {
     url: String,
     client: reqwest::Client,
     tokens: Vec<String>,
+    asked: AtomicUsize,
     _database: Database,
     _postgres: Postgres,
     _files: Scratch,
@@ -49,6 +41,15 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) async fn start(program: &Path, callers: usize) -> anyhow::Result<Self> {
+        Self::start_with(program, callers, &[]).await
+    }
+
+    /// The same, with settings as the environment gives them.
+    pub(super) async fn start_with(
+        program: &Path,
+        callers: usize,
+        settings: &[(&str, &str)],
+    ) -> anyhow::Result<Self> {
         let postgres = Postgres::builder().durable().start().await?;
         let database = postgres.database().await?;
         let files = scratch("bench-manager")?;
@@ -56,13 +57,16 @@ impl Server {
         fs::write(&password, PASSWORD)?;
         fs::set_permissions(&password, fs::Permissions::from_mode(0o600))?;
         let port = free_port();
-        let part = Part::builder("slipway", program)
+        let mut part = Part::builder("slipway", program)
             .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--clusters-allow-loopback"])
             .args(["--database-url", database.url()])
             .args([Path::new("--data-dir"), files.path()])
             .args([Path::new("--admin-password-file"), &password])
-            .args([Path::new("--key-file"), &keys])
-            .start()?;
+            .args([Path::new("--key-file"), &keys]);
+        for (name, value) in settings {
+            part = part.env(name, value);
+        }
+        let part = part.start()?;
         let url = format!("http://127.0.0.1:{port}");
         let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build()?;
         until("the server to be ready", PATIENCE, async || {
@@ -71,8 +75,17 @@ impl Server {
         })
         .await
         .with_context(|| last_words(&part))?;
-        let tokens = tokens(database.url(), keys, callers).await.context("making tokens for the callers")?;
-        Ok(Self { part, url, client, tokens, _database: database, _postgres: postgres, _files: files })
+        let tokens = tokens(database.url(), &keys, callers).await.context("making tokens for the callers")?;
+        Ok(Self {
+            part,
+            url,
+            client,
+            tokens,
+            asked: AtomicUsize::new(0),
+            _database: database,
+            _postgres: postgres,
+            _files: files,
+        })
     }
 
     /// A request of one of the callers.
@@ -82,6 +95,27 @@ impl Server {
 
     fn token(&self, number: usize) -> &str {
         &self.tokens[number % self.tokens.len()]
+    }
+
+    /// What a path says, asked by the next caller.
+    pub(super) async fn read(&self, path: &str) -> anyhow::Result<Value> {
+        let reply = self.get(self.asked.fetch_add(1, Ordering::Relaxed), path).send().await?;
+        answer(reply).await.with_context(|| format!("GET /{path}"))
+    }
+
+    /// Posts as the next caller, and gives what was said and how long it took.
+    pub(super) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<(Value, Duration)> {
+        let token = self.token(self.asked.fetch_add(1, Ordering::Relaxed));
+        let request = self.client.post(format!("{}/api/v1/{path}", self.url)).bearer_auth(token).json(body);
+        let started = Instant::now();
+        let reply = request.send().await?;
+        let said = answer(reply).await.with_context(|| format!("POST /{path}"))?;
+        Ok((said, started.elapsed()))
+    }
+
+    /// What the server wrote last, for those who read why something did not come to be.
+    pub(super) fn last_words(&self) -> String {
+        last_words(&self.part)
     }
 
     /// Posts all of them, a few at once, and gives how long each took.
@@ -134,6 +168,16 @@ impl Server {
     }
 }
 
+/// What was said, if it was no refusal.
+async fn answer(reply: reqwest::Response) -> anyhow::Result<Value> {
+    let status = reply.status();
+    let text = reply.text().await?;
+    if !status.is_success() {
+        bail!("{status}: {text}");
+    }
+    Ok(serde_json::from_str(&text).unwrap_or_default())
+}
+
 fn last_words(part: &Part) -> String {
     let log = part.log();
     let lines: Vec<_> = log.lines().collect();
@@ -141,26 +185,9 @@ fn last_words(part: &Part) -> String {
 }
 
 /// Tokens of machines, made beside the server: it would let one caller make ten in a minute.
-async fn tokens(url: &str, keys: PathBuf, count: usize) -> anyhow::Result<Vec<String>> {
+async fn tokens(url: &str, keys: &Path, count: usize) -> anyhow::Result<Vec<String>> {
     let store = PostgresStore::new(connect(&Options::new(url)).await?, "bench");
-    let keyring: Arc<dyn Keyring> = Arc::new(AesKeyring::load(&KeySource::File(keys))?);
-    let connections = Arc::new(Connections::new(Arc::new(store.clone()), Arc::clone(&keyring)));
-    let parts = Parts {
-        store: Arc::new(store),
-        clusters: Arc::new(KubernetesClusters::new(Arc::clone(&connections), AddressRules::default())),
-        charts: Arc::new(ChartRepositories::new(HelmPrograms {
-            guardian: guardian()?.to_owned(),
-            helm: None,
-        })),
-        releases: Arc::new(HelmReleases::new(connections)),
-        probes: Arc::new(Blind),
-        fleet: Arc::new(slipway_orchestrator::ports::fleet::NoFleet),
-        keyring,
-        notifier: Arc::new(Notifiers::default()),
-        identity: Arc::new(Identities::new(Vec::new())?),
-        clock: Arc::new(SystemClock),
-    };
-    let manager = Manager::new(parts, Settings::default());
+    let manager = Manager::new(parts(&store, keys)?, Settings::default());
     let login =
         manager.login(&Actor::anonymous(), "admin", &Password::new(PASSWORD.to_owned()), None).await?;
     let admin = manager.authenticate(&login.token).await?;
