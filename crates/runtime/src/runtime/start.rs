@@ -14,7 +14,7 @@ use crate::admin::{AdminServer, Health, LeaseView};
 use crate::apply::{Applier, Requests};
 use crate::cache::{Change, Informer, ObjectKey, Scope};
 use crate::client::{ClientOptions, Clients, RateLimit};
-use crate::controller::{Engine, Planned, Surroundings};
+use crate::controller::{Engine, Planned, Strain, Surroundings};
 use crate::crd;
 use crate::events::{self, EventLog, EventType, InvolvedObject, Recorder, Severity};
 use crate::leader::{Elector, LeaderElection, Leadership};
@@ -37,9 +37,10 @@ pub(super) async fn start(mut builder: RuntimeBuilder) -> Result<Started, Runtim
         None => kube::Config::infer().await.map_err(|error| RuntimeError::Config(Box::new(error)))?,
     };
     let metrics = builder.metrics.clone();
+    let strain = Arc::new(Strain::default());
     let options = ClientOptions::default()
         .rate_limit(RateLimit { per_second: settings.api_qps, burst: settings.api_burst })
-        .observer(Arc::new(observers::Requests(metrics.clone())));
+        .observer(Arc::new(observers::Requests { metrics: metrics.clone(), strain: Arc::clone(&strain) }));
     let namespace = settings.pod_namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
     let clients = Clients::new(config, options)?;
 
@@ -84,6 +85,7 @@ pub(super) async fn start(mut builder: RuntimeBuilder) -> Result<Started, Runtim
         watches.spawn(observers::resources(metrics.clone(), Arc::clone(&plan.primary)));
         engines.push(Arc::new(Engine {
             concurrency: settings.concurrency.or(plan.options.concurrency).unwrap_or(CONCURRENCY),
+            strain: Arc::clone(&strain),
             resync: settings.resync.or(plan.options.resync).unwrap_or(RESYNC),
             around: Arc::new(around),
             leadership,
@@ -224,6 +226,9 @@ async fn serve_webhooks(
         .observer(Arc::new(observers::Webhooks(metrics.clone())));
     if !builder.injection.is_empty() {
         options = options.injection(clients.raw(), builder.injection.clone());
+        if let Some(service) = &builder.settings.webhook_service {
+            options = options.service(namespace, service);
+        }
     }
     let webhooks = WebhookServer::start(set, options).await?;
     let (flag, readiness) = (health.readiness("webhooks"), webhooks.readiness());

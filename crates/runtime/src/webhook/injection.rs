@@ -61,12 +61,21 @@ impl Kind {
     }
 }
 
+/// The Service that webhooks are reached by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OwnService {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
 /// One registration.
 #[derive(Clone)]
 pub(crate) struct Registered {
     api: Api<DynamicObject>,
     kind: Kind,
     name: String,
+    /// Who alone is registered there with this bundle; everybody where it is not known.
+    service: Option<OwnService>,
 }
 
 impl std::fmt::Display for Registered {
@@ -76,11 +85,12 @@ impl std::fmt::Display for Registered {
 }
 
 impl Registered {
-    fn new(client: &Client, kind: Kind, name: &str) -> Self {
+    fn new(client: &Client, kind: Kind, name: &str, service: Option<&OwnService>) -> Self {
         let (group, kind_name, plural) = kind.names();
         let resource =
             ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind_name), plural);
-        Self { api: Api::all_with(client.clone(), &resource), kind, name: name.to_owned() }
+        let api = Api::all_with(client.clone(), &resource);
+        Self { api, kind, name: name.to_owned(), service: service.cloned() }
     }
 
     /// The registration as it is now; none when there is none.
@@ -90,12 +100,13 @@ impl Registered {
 
     /// Whether every place for a bundle in it holds this one.
     fn carries(&self, object: &DynamicObject, bundle: &Bundle) -> bool {
-        mend::patch(self.kind, object, bundle).is_none()
+        mend::patch(self.kind, object, bundle, self.service.as_ref()).is_none()
     }
 
     /// Writes the bundle unless it is there.
     async fn mend(&self, object: &DynamicObject, bundle: &Bundle) -> Result<(), WebhookError> {
-        let Some(patch) = mend::patch(self.kind, object, bundle) else { return Ok(()) };
+        let patch = mend::patch(self.kind, object, bundle, self.service.as_ref());
+        let Some(patch) = patch else { return Ok(()) };
         self.api
             .patch(&self.name, &PatchParams::default(), &Patch::Json::<()>(patch))
             .await
@@ -120,9 +131,11 @@ impl Registered {
 pub(crate) struct Targets(Vec<Registered>);
 
 impl Targets {
-    pub(crate) fn new(client: &Client, injection: &Injection) -> Self {
+    /// `service` is the one that this process serves, where that is known: what is registered for another, such
+    /// as the other of two releases that hand over to each other, is not its business.
+    pub(crate) fn new(client: &Client, injection: &Injection, service: Option<&OwnService>) -> Self {
         let of = |kind: Kind, names: &[String]| -> Vec<Registered> {
-            names.iter().map(|name| Registered::new(client, kind, name)).collect()
+            names.iter().map(|name| Registered::new(client, kind, name, service)).collect()
         };
         let mut all = of(Kind::Validating, &injection.validating);
         all.extend(of(Kind::Mutating, &injection.mutating));

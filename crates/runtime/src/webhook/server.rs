@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::certificates::{Bundle, Certificates, Slot};
 use super::error::WebhookError;
-use super::injection::{Injection, Keeper, Targets};
+use super::injection::{Injection, Keeper, OwnService, Targets};
 use super::observer::WebhookObserver;
 use super::problems::Problems;
 use super::set::WebhookSet;
@@ -67,13 +67,21 @@ pub struct WebhookOptions {
     certificates: Certificates,
     limits: Limits,
     injection: Option<(Client, Injection)>,
+    service: Option<OwnService>,
     observer: Option<Arc<dyn WebhookObserver>>,
 }
 
 impl WebhookOptions {
     /// At this address, with a certificate from there.
     pub fn new(address: SocketAddr, certificates: Certificates) -> Self {
-        Self { address, certificates, limits: Limits::default(), injection: None, observer: None }
+        Self {
+            address,
+            certificates,
+            limits: Limits::default(),
+            injection: None,
+            service: None,
+            observer: None,
+        }
     }
 
     /// Within these limits.
@@ -85,6 +93,13 @@ impl WebhookOptions {
     /// Keeps the bundle in these registrations. The client must not be fenced by leadership.
     pub fn injection(mut self, client: Client, injection: Injection) -> Self {
         self.injection = Some((client, injection));
+        self
+    }
+
+    /// Behind this Service: what is registered for another one does not get the bundle. Two releases that hand
+    /// over to each other keep out of each other's way so.
+    pub fn service(mut self, namespace: &str, name: &str) -> Self {
+        self.service = Some(OwnService { namespace: namespace.to_owned(), name: name.to_owned() });
         self
     }
 
@@ -115,12 +130,13 @@ impl WebhookServer {
     /// Listens, and serves as soon as there is a certificate. It does not wait for one: while the
     /// API server cannot be asked, the rest of the operator goes on, and `ready` says no.
     pub async fn start(set: WebhookSet, options: WebhookOptions) -> Result<RunningWebhooks, WebhookError> {
-        let WebhookOptions { address, certificates, limits, injection, observer } = options;
+        let WebhookOptions { address, certificates, limits, injection, service, observer } = options;
         let failed = |source| WebhookError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
 
-        let targets = injection.as_ref().map(|(client, injection)| Targets::new(client, injection));
+        let targets =
+            injection.as_ref().map(|(client, injection)| Targets::new(client, injection, service.as_ref()));
         let problems = Problems::default();
         let living = certificates.start(targets.as_ref(), &problems)?;
         let mut tasks: Vec<JoinHandle<()>> = vec![living.keeper];

@@ -7,11 +7,16 @@ use json_patch::{AddOperation, Patch, PatchOperation, TestOperation};
 use kube::api::DynamicObject;
 use serde_json::Value;
 
-use super::Kind;
+use super::{Kind, OwnService};
 
 /// The patch that puts the bundle in its places; none when it is there already. It applies to the
-/// version that was read and to no other.
-pub(super) fn patch(kind: Kind, object: &DynamicObject, bundle: &str) -> Option<Patch> {
+/// version that was read and to no other. What is registered for another Service than the own one is left alone.
+pub(super) fn patch(
+    kind: Kind,
+    object: &DynamicObject,
+    bundle: &str,
+    own: Option<&OwnService>,
+) -> Option<Patch> {
     let wanted = BASE64.encode(bundle);
     let places: Vec<PointerBuf> = match kind {
         Kind::Validating | Kind::Mutating => {
@@ -19,7 +24,7 @@ pub(super) fn patch(kind: Kind, object: &DynamicObject, bundle: &str) -> Option<
             webhooks
                 .iter()
                 .enumerate()
-                .filter(|(_, webhook)| differs(webhook.get("clientConfig"), &wanted))
+                .filter(|(_, webhook)| differs(webhook.get("clientConfig"), &wanted, own))
                 .map(|(index, _)| {
                     PointerBuf::from_tokens(["webhooks", &index.to_string(), "clientConfig", "caBundle"])
                 })
@@ -27,7 +32,7 @@ pub(super) fn patch(kind: Kind, object: &DynamicObject, bundle: &str) -> Option<
         }
         Kind::Definition => {
             let client = object.data.pointer("/spec/conversion/webhook/clientConfig")?;
-            if !differs(Some(client), &wanted) {
+            if !differs(Some(client), &wanted, own) {
                 return None;
             }
             vec![PointerBuf::from_tokens(["spec", "conversion", "webhook", "clientConfig", "caBundle"])]
@@ -47,7 +52,14 @@ pub(super) fn patch(kind: Kind, object: &DynamicObject, bundle: &str) -> Option<
     Some(Patch(std::iter::once(unchanged).chain(additions).collect()))
 }
 
-fn differs(client: Option<&Value>, wanted: &str) -> bool {
+fn differs(client: Option<&Value>, wanted: &str, own: Option<&OwnService>) -> bool {
+    let service = client.and_then(|client| client.get("service"));
+    if let (Some(own), Some(service)) = (own, service) {
+        let is = |key: &str, text: &str| service.get(key).and_then(Value::as_str) == Some(text);
+        if !is("name", &own.name) || !is("namespace", &own.namespace) {
+            return false;
+        }
+    }
     client.and_then(|client| client.get("caBundle")).and_then(Value::as_str) != Some(wanted)
 }
 
@@ -70,7 +82,7 @@ mod tests {
             {"clientConfig": {"caBundle": BASE64.encode("old")}},
             {"clientConfig": {"service": {}}},
         ]}));
-        let patch = serde_json::to_value(patch(Kind::Validating, &object, "new").unwrap()).unwrap();
+        let patch = serde_json::to_value(patch(Kind::Validating, &object, "new", None).unwrap()).unwrap();
         assert_eq!(
             patch,
             json!([
@@ -84,8 +96,20 @@ mod tests {
     #[test]
     fn what_is_right_is_left_alone() {
         let right = object(&json!({"webhooks": [{"clientConfig": {"caBundle": BASE64.encode("new")}}]}));
-        assert_eq!(patch(Kind::Mutating, &right, "new"), None);
+        assert_eq!(patch(Kind::Mutating, &right, "new", None), None);
         let unconverted = object(&json!({"spec": {"conversion": {"strategy": "None"}}}));
-        assert_eq!(patch(Kind::Definition, &unconverted, "new"), None);
+        assert_eq!(patch(Kind::Definition, &unconverted, "new", None), None);
+    }
+
+    #[test]
+    fn what_is_registered_for_another_service_is_not_touched() {
+        let green = OwnService { namespace: "sea".into(), name: "green".into() };
+        let crd = |service: &str| {
+            object(&json!({"spec": {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {
+                "caBundle": BASE64.encode("blue"), "service": {"namespace": "sea", "name": service}}}}}}))
+        };
+        assert_eq!(patch(Kind::Definition, &crd("blue"), "green", Some(&green)), None);
+        assert!(patch(Kind::Definition, &crd("green"), "green", Some(&green)).is_some());
+        assert!(patch(Kind::Definition, &crd("blue"), "green", None).is_some());
     }
 }
