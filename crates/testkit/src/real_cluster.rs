@@ -75,6 +75,11 @@ impl RealCluster {
         &self.info.logs
     }
 
+    /// Where its API server writes down every write of a pod's account: an `audit.k8s.io/v1` Event a line.
+    pub fn audit_log(&self) -> PathBuf {
+        self.info.directory.join("credentials/audit.log")
+    }
+
     /// Makes an image known to its node, so that pods can use it.
     pub async fn load_image(&self, image: &Image) -> anyhow::Result<()> {
         self.info.load_image(image).await

@@ -62,6 +62,8 @@ pub(super) fn api_server(
             file("requestheader-client-ca-file", "authority.crt"),
             file("proxy-client-cert-file", "front-proxy.crt"),
             file("proxy-client-key-file", "front-proxy.key"),
+            file("audit-policy-file", "audit.yaml"),
+            file("audit-log-path", "audit.log"),
         ])
         .args([
             "--requestheader-allowed-names=front-proxy-client",

@@ -10,6 +10,17 @@ use crate::kubeconfig;
 /// The API server's address inside, the first of the network of Services.
 const API_SERVER_SERVICE: &str = "10.96.0.1";
 
+/// What the API server writes down of whom: every write of a pod's account.
+const AUDIT: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  userGroups: [system:serviceaccounts]
+  verbs: [create, update, patch, delete, deletecollection]
+- level: None
+";
+
 /// The files of a cluster's identities.
 #[derive(Debug)]
 pub(super) struct Credentials {
@@ -41,6 +52,7 @@ impl Credentials {
         authority.client("front-proxy-client", &[])?.write(&directory, "front-proxy")?;
         let kubelet = authority.peer(&format!("system:node:{node}"), &["system:nodes"], &[node, &address])?;
         kubelet.write(&directory, "kubelet")?;
+        fs::write(directory.join("audit.yaml"), AUDIT)?;
         let (private, public) = signing_key()?;
         fs::write(directory.join("tokens.key"), private)?;
         fs::write(directory.join("tokens.pub"), public)?;
