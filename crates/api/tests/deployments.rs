@@ -14,11 +14,15 @@ use serde_json::{Value, json};
 use served::fleet::Waters;
 use served::{Server, server_on, server_with};
 use slipway_client::ClientError;
+use slipway_contract::approvals::{
+    Approval, ApprovalStatus, ApprovalStatusFilter, ApprovalsQuery, ApproveRequest,
+};
 use slipway_contract::deployments::{
     CancelRequest, ClusterRolloutStatus, DeploymentApprovalStatus, DeploymentDetailReply, DeploymentStatus,
-    DeploymentStrategy, DeploymentsQuery, ExtendRequest, PauseRequest, PreflightLevel, RetryRequest,
-    RollbackRequest, SkipRequest, StepResult, UninstallRequest, WaveState,
+    DeploymentStrategy, DeploymentsQuery, DryRunCluster, ExtendRequest, PauseRequest, PreflightLevel,
+    RetryRequest, RollbackRequest, SkipRequest, StepResult, UninstallRequest, WaveState,
 };
+use slipway_contract::settings::ApplyRequest;
 use slipway_domain::access::{Environment, Role};
 use slipway_orchestrator::Settings;
 use slipway_orchestrator::rollouts::RolloutSettings;
@@ -306,6 +310,105 @@ async fn a_dry_run_looks_everywhere_and_begins_nothing() {
     );
     assert_eq!(report.clusters[2].error.as_deref(), Some("connection timed out"));
     assert_eq!(operator.deployments(&DeploymentsQuery::default()).await.unwrap().page.total, 0);
+}
+
+/// Applies values of greeter, as a document.
+async fn keep(world: &World, name: &str, scope: Value, values: Value) {
+    let mut spec = scope;
+    spec["operator"] = json!("greeter");
+    spec["values"] = values;
+    let document =
+        json!({"apiVersion": "slipway.dev/v1", "kind": "Values", "metadata": {"name": name}, "spec": spec});
+    let request = ApplyRequest { documents: vec![document], dry_run: false };
+    world.server.client(Role::Admin).apply(&request).await.unwrap();
+}
+
+#[tokio::test]
+async fn values_come_from_environment_cluster_and_deployment_in_this_order() {
+    let world = world().await;
+    let production = json!({"environments": ["Production"]});
+    keep(&world, "production", production.clone(), json!({"replicas": 2, "region": "eu", "level": "warn"}))
+        .await;
+    keep(&world, "prod", json!({"clusters": ["prod"]}), json!({"region": "eu-west", "level": "error"})).await;
+    keep(&world, "staging", json!({"environments": ["Staging"]}), json!({"replicas": 9})).await;
+    let operator = world.server.client(Role::Operator);
+    let mut asked = wanted(&["dev", "prod"]);
+    asked["helmValues"] = json!({"level": "debug"});
+    let look = async |asked: &Value| operator.dry_run(asked).await.unwrap().clusters;
+    let clusters = look(&asked).await;
+    let told = |at: usize| -> Vec<String> {
+        let values = &clusters[at].preflight.as_ref().unwrap().values;
+        let told = values.iter().map(|one| {
+            let document = one.document.as_deref().unwrap_or("-");
+            format!("{} {} {} {document}", one.path, one.value, one.source)
+        });
+        told.collect()
+    };
+    assert_eq!(told(0), ["level \"debug\" deployment -"], "another environment");
+    assert_eq!(
+        told(1),
+        [
+            "level \"debug\" deployment -",
+            "region \"eu-west\" cluster prod",
+            "replicas 2 environment production"
+        ]
+    );
+    let digest = |clusters: &[DryRunCluster]| clusters[1].preflight.as_ref().unwrap().digest.clone();
+    let before = digest(&clusters);
+    assert_eq!(digest(&look(&asked).await), before);
+    keep(&world, "production", production, json!({"replicas": 3, "region": "eu", "level": "warn"})).await;
+    assert_ne!(digest(&look(&asked).await), before, "other values are another plan");
+}
+
+/// Everybody here is the same person, and may approve all the same.
+async fn one_pair_of_eyes(world: &World) {
+    let spec = json!({"type": "ProductionDeployment", "levels": [{"by": ["Admin"]}], "fourEyes": false});
+    let document = json!({"apiVersion": "slipway.dev/v1", "kind": "ApprovalRule",
+        "metadata": {"name": "production"}, "spec": spec});
+    let request = ApplyRequest { documents: vec![document], dry_run: false };
+    world.server.client(Role::Admin).apply(&request).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_plan_that_files_change_is_agreed_to_anew() {
+    let world = world().await;
+    one_pair_of_eyes(&world).await;
+    world.server.drive();
+    let operator = world.server.client(Role::Operator);
+    let id = operator.start_deployment(&wanted(&["prod"])).await.unwrap().deployment_id.to_string();
+    let waits = |detail: &DeploymentDetailReply| {
+        !detail.approvals.is_empty() && detail.deployment.approval_status == DeploymentApprovalStatus::Pending
+    };
+    reaches(&world, &id, waits).await;
+    let all = ApprovalsQuery { status: Some(ApprovalStatusFilter::All), ..ApprovalsQuery::default() };
+    let admin = world.server.client(Role::Admin);
+    let asked = async || admin.approvals(&all).await.unwrap().approvals;
+    let first = asked().await;
+    let plan = first[0].plan_hash.clone();
+    assert!(first.iter().all(|one| one.plan_hash == plan), "{first:#?}");
+    keep(&world, "prod", json!({"clusters": ["prod"]}), json!({"replicas": 3})).await;
+    for one in &first {
+        admin.approve(&one.approval_id.to_string(), &ApproveRequest::default()).await.unwrap();
+    }
+    // It is looked at once more before the first change.
+    let until = Instant::now() + PATIENCE;
+    let anew = loop {
+        let anew: Vec<Approval> = asked().await.into_iter().filter(|one| one.plan_hash != plan).collect();
+        if !anew.is_empty() || Instant::now() > until {
+            break anew;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert!(anew.iter().any(|one| one.status == ApprovalStatus::Pending), "{anew:#?}");
+    let waiting = reaches(&world, &id, waits).await;
+    assert_eq!(waiting.deployment.successful_clusters, 0);
+    for one in &anew {
+        admin.approve(&one.approval_id.to_string(), &ApproveRequest::default()).await.unwrap();
+    }
+    let released = |detail: &DeploymentDetailReply| detail.cluster_statuses[0].revision.is_some();
+    reaches(&world, &id, released).await;
+    let found = operator.deployment_preflight(&id).await.unwrap().clusters;
+    assert_eq!(found[0].preflight.values[0].document.as_deref(), Some("prod"));
 }
 
 #[tokio::test]

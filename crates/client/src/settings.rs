@@ -18,7 +18,7 @@ impl Client {
         self.call(&EXPORT, &[]).query(query).send().await
     }
 
-    /// Policies, approval rules and windows.
+    /// Policies, approval rules, windows and values.
     pub async fn settings(&self, query: &KindQuery) -> Result<SettingList, ClientError> {
         self.call(&LIST, &[]).query(query).send().await
     }

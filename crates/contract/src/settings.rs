@@ -1,4 +1,4 @@
-//! Things kept in files, and what can be set: policies, approval rules and windows.
+//! Things kept in files, and what can be set: policies, approval rules, windows and values.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -30,21 +30,21 @@ pub const LIST: Endpoint = Endpoint::new(Method::Get, "/settings", "listSettings
     .asks::<KindQuery>()
     .gives::<SettingList>(200)
     .fails(&[400])
-    .says("Policies, approval rules and windows");
+    .says("Policies, approval rules, windows and values");
 
 /// Shows a setting.
 pub const SHOW: Endpoint =
     Endpoint::new(Method::Get, "/settings/{kind}/{name}", "getSetting", Permission::Read, 60)
         .gives::<SettingReply>(200)
         .fails(&[404])
-        .says("A policy, an approval rule or a window");
+        .says("A policy, an approval rule, a window or values");
 
 /// Removes a setting.
 pub const REMOVE: Endpoint =
     Endpoint::new(Method::Delete, "/settings/{kind}/{name}", "removeSetting", Permission::ManageSettings, 10)
         .gives_nothing(204)
         .fails(&[404, 412])
-        .says("Remove a policy, an approval rule or a window");
+        .says("Remove a policy, an approval rule, a window or values");
 
 /// The endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[APPLY, EXPORT, LIST, SHOW, REMOVE];
@@ -154,7 +154,7 @@ pub struct ExportReply {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SettingReply {
-    /// `Policy`, `ApprovalRule` or `Window`.
+    /// `Policy`, `ApprovalRule`, `Window` or `Values`.
     pub kind: String,
     /// Its name.
     pub name: String,

@@ -33,12 +33,21 @@ pub enum Kind {
     ApprovalRule,
     /// When something may be rolled out.
     Window,
+    /// What charts get in an environment or on a cluster.
+    Values,
 }
 
 impl Kind {
     /// All, in the order in which they are made: what others refer to comes first.
-    pub const ALL: [Self; 6] =
-        [Self::User, Self::Cluster, Self::Operator, Self::Policy, Self::ApprovalRule, Self::Window];
+    pub const ALL: [Self; 7] = [
+        Self::User,
+        Self::Cluster,
+        Self::Operator,
+        Self::Policy,
+        Self::ApprovalRule,
+        Self::Window,
+        Self::Values,
+    ];
 
     /// The word in documents.
     pub fn as_str(self) -> &'static str {
@@ -49,6 +58,7 @@ impl Kind {
             Self::Policy => "Policy",
             Self::ApprovalRule => "ApprovalRule",
             Self::Window => "Window",
+            Self::Values => "Values",
         }
     }
 }
@@ -153,7 +163,8 @@ mod tests {
             problems.to_string(),
             "spec is missing; status is not a field here; \
              apiVersion is \"v1\"; write slipway.dev/v1; \
-             kind is \"Pod\", which is none of User, Cluster, Operator, Policy, ApprovalRule, Window; \
+             kind is \"Pod\", which is none of User, Cluster, Operator, Policy, ApprovalRule, Window, \
+             Values; \
              metadata.labels is not a field here; metadata.name has to have 1 to 253 characters"
         );
         assert_eq!(Document::read(&json!([])).unwrap_err().to_string(), "has to be an object");

@@ -7,6 +7,7 @@ mod change;
 mod chart;
 mod installation;
 mod registration;
+mod secrets;
 mod values;
 mod versions;
 
@@ -24,7 +25,8 @@ pub use change::OperatorChange;
 pub use chart::{BadChartName, BadRepository, ChartName, ChartSource, Repository, RepositoryKind};
 pub use installation::{Installation, InstallationState, Manager, Seen, match_operator};
 pub use registration::{Asked, Registration};
-pub use values::{BadValues, check_crd_name, check_description, check_labels, check_values};
+pub use secrets::{SECRET_REFERENCE, check_secrets, is_reference, is_secret_name, place};
+pub use values::{BadValues, check_crd_name, check_description, check_labels, check_values, lay};
 pub use versions::{ChartVersion, Standing, newest_stable, sort_newest_first};
 
 /// An operator that is registered.

@@ -168,6 +168,9 @@ pub struct ValueSource {
     pub value: Value,
     /// Who says so: `operator`, `release`, `environment`, `cluster`, `deployment`, `colour`.
     pub source: String,
+    /// The name of the document that says so, for an environment and a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
 }
 
 /// All that a preflight says about one cluster.

@@ -1,4 +1,4 @@
-//! What can be set about rollouts: policies, rules about approvals, and time windows.
+//! What can be set about rollouts: policies, rules about approvals, time windows, and values.
 //!
 //! Each is read from a document's `spec` with everything wrong said at once, and written back so that
 //! reading it again gives the same: what was left out stays left out.
@@ -6,6 +6,7 @@
 pub mod approval_rule;
 pub mod policy;
 pub mod scope;
+pub mod values;
 pub mod window;
 
 use serde_json::Value;
@@ -16,6 +17,7 @@ use crate::problem::Problems;
 pub use approval_rule::ApprovalRule;
 pub use policy::Policy;
 pub use scope::Scope;
+pub use values::Values;
 pub use window::Window;
 
 /// A setting of any kind.
@@ -27,11 +29,13 @@ pub enum Setting {
     ApprovalRule(ApprovalRule),
     /// When something may be rolled out.
     Window(Window),
+    /// What charts get in an environment or on a cluster.
+    Values(Values),
 }
 
 impl Setting {
     /// The kinds of documents that are settings.
-    pub const KINDS: [Kind; 3] = [Kind::Policy, Kind::ApprovalRule, Kind::Window];
+    pub const KINDS: [Kind; 4] = [Kind::Policy, Kind::ApprovalRule, Kind::Window, Kind::Values];
 
     /// Reads the `spec` of a kind; nothing where the kind is no setting.
     pub fn read(kind: Kind, spec: &Value) -> Option<Result<Self, Problems>> {
@@ -39,6 +43,7 @@ impl Setting {
             Kind::Policy => Some(Policy::read(spec).map(Self::Policy)),
             Kind::ApprovalRule => Some(ApprovalRule::read(spec).map(Self::ApprovalRule)),
             Kind::Window => Some(Window::read(spec).map(Self::Window)),
+            Kind::Values => Some(Values::read(spec).map(Self::Values)),
             _ => None,
         }
     }
@@ -49,6 +54,7 @@ impl Setting {
             Self::Policy(_) => Kind::Policy,
             Self::ApprovalRule(_) => Kind::ApprovalRule,
             Self::Window(_) => Kind::Window,
+            Self::Values(_) => Kind::Values,
         }
     }
 
@@ -59,6 +65,7 @@ impl Setting {
             Self::Policy(policy) => serde_json::to_value(policy),
             Self::ApprovalRule(rule) => serde_json::to_value(rule),
             Self::Window(window) => serde_json::to_value(window),
+            Self::Values(values) => serde_json::to_value(values),
         }
         .unwrap_or_default()
     }

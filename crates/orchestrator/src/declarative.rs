@@ -129,7 +129,9 @@ impl Manager {
     /// What a document changes, or what is wrong with it.
     async fn plan(&self, actor: &Actor, document: &Document) -> Result<Result<Planned, Problems>, Error> {
         match document.kind {
-            Kind::Policy | Kind::ApprovalRule | Kind::Window => self.plan_setting(actor, document).await,
+            Kind::Policy | Kind::ApprovalRule | Kind::Window | Kind::Values => {
+                self.plan_setting(actor, document).await
+            }
             Kind::Cluster => self.plan_cluster(actor, document).await,
             Kind::User => self.plan_user(actor, document).await,
             Kind::Operator => self.plan_operator(actor, document).await,
@@ -139,7 +141,9 @@ impl Manager {
     /// What is there of a kind, as documents.
     async fn documents(&self, kind: Kind) -> Result<Vec<Document>, Error> {
         match kind {
-            Kind::Policy | Kind::ApprovalRule | Kind::Window => self.setting_documents(kind).await,
+            Kind::Policy | Kind::ApprovalRule | Kind::Window | Kind::Values => {
+                self.setting_documents(kind).await
+            }
             Kind::Cluster => self.cluster_documents().await,
             Kind::User => self.user_documents().await,
             Kind::Operator => self.operator_documents().await,

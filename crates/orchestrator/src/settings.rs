@@ -1,4 +1,4 @@
-//! Policies, approval rules and windows: reading them, and removing them. They are made and changed by
+//! Policies, approval rules, windows and values: reading them, and removing them. They are made and changed by
 //! applying documents.
 
 use slipway_crd_compat::rules;
@@ -54,6 +54,7 @@ pub(crate) fn resource(kind: Kind, name: &str) -> String {
         Kind::Policy => "policy",
         Kind::ApprovalRule => "approval-rule",
         Kind::Window => "window",
+        Kind::Values => "values",
         Kind::User => "user",
         Kind::Cluster => "cluster",
         Kind::Operator => "operator",

@@ -71,7 +71,7 @@ enum Command {
     Diff(Diff),
     /// Print everything that can be kept in files; applying it changes nothing.
     Export(Export),
-    /// Look at policies, approval rules and windows, and remove them; slipway apply makes them.
+    /// Look at policies, approval rules, windows and values, and remove them; slipway apply makes them.
     Setting(Served<SettingCommand>),
     /// See and export what was done, by whom.
     Audit(Served<AuditCommand>),

@@ -127,6 +127,33 @@ async fn a_dry_run_says_what_stands_in_the_way_and_ends_with_1() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn values_are_kept_in_files_and_shown_with_where_they_come_from() {
+    let world = world().await;
+    let file = world.folder.path().join("values.yaml");
+    let text = "apiVersion: slipway.dev/v1\nkind: Values\nmetadata: {name: greeter-production}\nspec:\n  \
+                operator: greeter\n  environments: [Production]\n  values: {replicas: 3, level: warn}\n";
+    std::fs::write(&file, text).unwrap();
+    let (code, out, err) = world.run(&format!("apply -f {}", file.display())).await;
+    assert_eq!(code, 0, "{out}{err}");
+    let (code, out, err) = world.run(&format!("diff -f {}", file.display())).await;
+    assert_eq!(code, 0, "applied once: {out}{err}");
+    let deploy = "deploy greeter 1.1.0 --clusters dev,prod --dry-run --all --set level=debug";
+    let (code, out, err) = world.run(deploy).await;
+    assert_eq!(code, 0, "{out}{err}");
+    assert_eq!(
+        out.matches("replicas = 3   from environment (Values greeter-production)").count(),
+        1,
+        "{out}"
+    );
+    assert_eq!(out.matches("level = debug   from deployment").count(), 2, "{out}");
+    std::fs::write(&file, text.replace("level: warn", "password: hunter2")).unwrap();
+    let (code, out, err) = world.run(&format!("apply -f {}", file.display())).await;
+    assert_ne!(code, 0, "{out}{err}");
+    assert!(err.contains("spec.values.password is called like a secret"), "{err}");
+    assert!(!err.contains("hunter2") && !out.contains("hunter2"), "{out}{err}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_meant_is_refused_before_anything_begins() {
     let world = world().await;
     let (code, _, err) = world.run("deploy greeter 1.4.9 --clusters dev").await;

@@ -76,6 +76,7 @@ fn found(preflight: Preflight) -> PreflightReply {
         path: value.path,
         value: value.value,
         source: value.source,
+        document: value.document,
     });
     PreflightReply {
         checked_at: preflight.at,

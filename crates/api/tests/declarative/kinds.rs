@@ -255,3 +255,44 @@ async fn people_who_cannot_be_are_refused_and_an_admin_stays() {
     assert_eq!(reply.changed, 2);
     assert_eq!(exported(&server, "User").await.len(), 2, "whoever was deleted is not among them");
 }
+
+#[tokio::test]
+async fn values_are_kept_in_files_and_secrets_only_by_reference() {
+    let server = server().await;
+    let mut wanted = document(
+        "Values",
+        "greeter-production",
+        json!({"operator": "greeter", "environments": ["Production"], "values": {
+            "replicas": 3, "auth": {"password": {"$secret": {"name": "greeter", "key": "password"}}}}}),
+    );
+    let reply = apply(&server, std::slice::from_ref(&wanted), false).await.unwrap();
+    assert_eq!(reply.results[0].outcome, ApplyOutcome::Created);
+    assert_eq!(apply(&server, std::slice::from_ref(&wanted), false).await.unwrap().changed, 0);
+    assert_eq!(exported(&server, "Values").await, [wanted.clone()]);
+    let viewer = server.client(Role::Viewer);
+    let shown = viewer.setting("Values", "greeter-production").await.unwrap();
+    assert_eq!(shown.spec, wanted["spec"]);
+
+    wanted["spec"]["values"]["auth"] = json!({"password": "hunter2"});
+    let both = document(
+        "Values",
+        "both",
+        json!({"operator": "greeter", "environments": ["Staging"], "clusters": ["dev"], "values": {"a": 1}}),
+    );
+    let (status, told) = refused(apply(&server, &[wanted.clone(), both], false).await.unwrap_err());
+    assert_eq!((status, told.len()), (400, 2), "{told:#?}");
+    assert!(
+        told[0].starts_with("documents[0].spec.values.auth.password is called like a secret"),
+        "{told:#?}"
+    );
+    assert!(!told[0].contains("hunter2"), "{told:#?}");
+    assert!(told[1].starts_with("documents[1].spec.clusters stands beside environments"), "{told:#?}");
+
+    wanted["spec"]["values"]["auth"] = json!({"tokenLifetime": "1h"});
+    wanted["spec"]["notSecret"] = json!(["auth.tokenLifetime"]);
+    let reply = apply(&server, &[wanted], false).await.unwrap();
+    assert_eq!(paths(&reply), ["notSecret", "values.auth.password", "values.auth.tokenLifetime"]);
+    assert_eq!(audit(&server, "setting.change").await, ["changed the Values greeter-production"]);
+    server.client(Role::Admin).remove_setting("Values", "greeter-production").await.unwrap();
+    assert!(exported(&server, "Values").await.is_empty());
+}

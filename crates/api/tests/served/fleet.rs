@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use slipway_domain::health::{Look, Observation, PodSeen, WorkloadSeen};
-use slipway_domain::preflight::{Change, CheckKind, Fate, Finding, Level, Preflight, Return};
+use slipway_domain::preflight::{Change, CheckKind, Fate, Finding, Level, Preflight, Return, ValueSource};
 use slipway_domain::rollout::{Before, Found, Outcome, Revision, StepKind};
 use slipway_orchestrator::ports::fleet::{
     Act, Acted, Fleet, FleetError, Removal, Snapshot, Standing, Subject,
@@ -71,8 +71,11 @@ impl Fleet for Waters {
             }],
             crds: Vec::new(),
             going_back: Return::Reversible,
-            values: Vec::new(),
-            digest: format!("sha256:{cluster}"),
+            digest: format!(
+                "sha256:{cluster}{:?}",
+                subject.layers.iter().map(|one| &one.values).collect::<Vec<_>>()
+            ),
+            values: values(subject),
         })
     }
 
@@ -140,4 +143,21 @@ impl Probes for Waters {
             ..Observation::unseen(manner.at, "")
         }
     }
+}
+
+/// The values by their first names, each of the strongest layer.
+fn values(subject: &Subject) -> Vec<ValueSource> {
+    let mut strongest = BTreeMap::new();
+    for layer in &subject.layers {
+        for (path, value) in &layer.values {
+            let source = ValueSource {
+                path: path.clone(),
+                value: value.clone(),
+                source: layer.source.to_owned(),
+                document: layer.document.clone(),
+            };
+            strongest.insert(path.clone(), source);
+        }
+    }
+    strongest.into_values().collect()
 }

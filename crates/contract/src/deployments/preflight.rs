@@ -180,4 +180,7 @@ pub struct PreflightValue {
     pub value: Value,
     /// Who says so: `operator`, `release`, `environment`, `cluster`, `deployment` or `colour`.
     pub source: String,
+    /// The name of the document of kind `Values` that says so, for an environment and a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
 }

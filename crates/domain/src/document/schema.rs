@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{API_VERSION, Kind};
 use crate::profile::Profile;
-use crate::settings::{ApprovalRule, Policy, Window};
+use crate::settings::{ApprovalRule, Policy, Values, Window};
 
 /// The schema of each kind.
 pub fn all() -> Vec<(Kind, Value)> {
@@ -50,6 +50,7 @@ fn spec(kind: Kind) -> Value {
         Kind::Policy => derived(schema_for!(Policy)),
         Kind::ApprovalRule => derived(schema_for!(ApprovalRule)),
         Kind::Window => derived(schema_for!(Window)),
+        Kind::Values => derived(schema_for!(Values)),
         Kind::Cluster => json!({
             "type": "object",
             "description": "What of a cluster is for people; the cluster itself is registered with: slipway cluster add",

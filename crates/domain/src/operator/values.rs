@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::secrets::is_reference;
 use crate::problem::Problems;
 
 /// Why values are not taken.
@@ -50,6 +51,25 @@ fn size(value: &Value) -> usize {
             fields.iter().map(|(key, value)| key.len() + 3 + size(value)).sum::<usize>() + 2
         }
         _ => 8,
+    }
+}
+
+/// Lays values over others, as helm does: objects are merged, everything else is replaced, references as a whole.
+/// A null stays one, since it takes the chart's own value away.
+pub fn lay(below: &mut Map<String, Value>, above: &Map<String, Value>) {
+    for (key, value) in above {
+        match below.get_mut(key) {
+            Some(under) if under.is_object() && !is_reference(under) && !is_reference(value) => {
+                match (under, value) {
+                    (Value::Object(under), Value::Object(over)) => lay(under, over),
+                    (under, value) => *under = value.clone(),
+                }
+            }
+            Some(under) => *under = value.clone(),
+            None => {
+                below.insert(key.clone(), value.clone());
+            }
+        }
     }
 }
 
@@ -108,4 +128,24 @@ fn is_subdomain(text: &str) -> bool {
             && part.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'))
     };
     text.len() <= 253 && text.split('.').all(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_lie_over_each_other_as_helm_lays_them() {
+        let map = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let mut values = map(json!({"image": {"tag": "1", "name": "a"}, "list": [1, 2], "gone": {"a": 1},
+            "plain": {"a": 1}, "kept": {"$secret": {"name": "x", "key": "y"}}}));
+        let above = json!({"image": {"tag": "2"}, "list": [3], "gone": null, "new": 1,
+            "plain": {"$secret": {"name": "x", "key": "y"}}, "kept": {"a": 2}});
+        lay(&mut values, &map(above));
+        let merged = json!({"image": {"tag": "2", "name": "a"}, "list": [3], "gone": null, "new": 1,
+            "plain": {"$secret": {"name": "x", "key": "y"}}, "kept": {"a": 2}});
+        assert_eq!(Value::Object(values), merged);
+    }
 }

@@ -25,7 +25,7 @@ pub struct Scope {
 #[derive(JsonSchema)]
 #[schemars(rename = "Environment")]
 #[expect(dead_code, reason = "only its schema is used")]
-enum EnvironmentWord {
+pub(super) enum EnvironmentWord {
     Development,
     Staging,
     Production,

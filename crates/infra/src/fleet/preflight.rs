@@ -38,7 +38,7 @@ use super::site::{Site, made};
 use hidden::Hidden;
 use installed::Installed;
 use items::Ground;
-use values::{Fit, Told};
+use values::{Fit, Misfit, Told};
 
 /// How long all of it may take.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -204,8 +204,18 @@ impl Looked<'_> {
                 finding(Level::Unknown, format!("the chart's values.schema.json cannot be used: {why}"))
             }
             Fit::Not(problems) => {
-                finding(Level::Refused, format!("the values do not fit the chart: {}", problems.join("; ")))
+                let told: Vec<String> = problems.iter().map(|misfit| self.misfit(misfit)).collect();
+                finding(Level::Refused, format!("the values do not fit the chart: {}", told.join("; ")))
             }
+        }
+    }
+
+    /// What is wrong with a value, and who says it.
+    fn misfit(&self, misfit: &Misfit) -> String {
+        let layer = hidden::strongest(&self.subject.layers, &misfit.keys);
+        match layer.filter(|_| !misfit.keys.is_empty()) {
+            Some(layer) => format!("{} (from {})", misfit.text, layer.origin()),
+            None => misfit.text.clone(),
         }
     }
 

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
+use slipway_domain::operator::{SECRET_REFERENCE, lay};
 use slipway_orchestrator::ports::fleet::{Layer, Subject};
 
 use super::api::Api;
 use super::fault::Fault;
 use super::site::made;
-
-/// A value that stands for a key of a Secret of the target cluster.
-const REFERENCE: &str = "$secret";
 
 /// The values of all layers of a subject, references left as they are.
 pub(crate) fn merged(subject: &Subject) -> Map<String, Value> {
@@ -29,21 +27,6 @@ pub(crate) fn merged(subject: &Subject) -> Map<String, Value> {
     values
 }
 
-/// Lays values over others: maps are merged, everything else is replaced. A null stays one, since it takes the
-/// chart's own value away.
-fn lay(below: &mut Map<String, Value>, above: &Map<String, Value>) {
-    for (key, value) in above {
-        match (below.get_mut(key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) if !above.contains_key(REFERENCE) => {
-                lay(below, above);
-            }
-            _ => {
-                below.insert(key.clone(), value.clone());
-            }
-        }
-    }
-}
-
 /// Where a secret is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Reference {
@@ -54,8 +37,8 @@ struct Reference {
 
 impl Reference {
     fn of(value: &Value, namespace: &str, path: &str) -> Option<Result<Self, Fault>> {
-        let fields = value.as_object().filter(|fields| fields.contains_key(REFERENCE))?;
-        let inner = fields.get(REFERENCE).and_then(Value::as_object);
+        let fields = value.as_object().filter(|fields| fields.contains_key(SECRET_REFERENCE))?;
+        let inner = fields.get(SECRET_REFERENCE).and_then(Value::as_object);
         let text = |key: &str| inner.and_then(|inner| inner.get(key)).and_then(Value::as_str);
         let found = match (text("name"), text("key"), fields.len()) {
             (Some(name), Some(key), 1) => Ok(Self {
@@ -149,26 +132,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn map(value: Value) -> Map<String, Value> {
-        match value {
-            Value::Object(map) => map,
-            _ => Map::new(),
-        }
-    }
-
-    #[test]
-    fn layers_lie_over_each_other_as_helm_lays_them() {
-        let mut values = map(json!({"image": {"tag": "1", "name": "a"}, "list": [1, 2], "gone": {"a": 1}}));
-        let above =
-            json!({"image": {"tag": "2"}, "list": [3], "gone": null, "secret": {"$secret": {"name": "x"}}});
-        lay(&mut values, &map(above));
-        assert_eq!(
-            Value::Object(values),
-            json!({"image": {"tag": "2", "name": "a"}, "list": [3], "gone": null,
-                "secret": {"$secret": {"name": "x"}}})
-        );
-    }
 
     #[test]
     fn references_are_found_wherever_they_are_and_bad_ones_are_named() {

@@ -240,7 +240,7 @@ pub(crate) fn chart(version: &str) -> ChartBuilder {
 }
 
 pub(crate) fn layer(values: &Value) -> Layer {
-    Layer { source: "deployment", values: values.as_object().unwrap().clone() }
+    Layer::new("deployment", values.as_object().unwrap().clone())
 }
 
 pub(crate) fn released(outcome: &Outcome) -> &str {

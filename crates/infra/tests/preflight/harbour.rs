@@ -231,7 +231,7 @@ pub(crate) fn chart(version: &str, crd: Option<&Value>) -> ChartBuilder {
 
 pub(crate) fn layer(values: Value) -> Layer {
     let values: Map<String, Value> = serde_json::from_value(values).unwrap();
-    Layer { source: "deployment", values }
+    Layer::new("deployment", values)
 }
 
 /// What was found of a kind and a level, each as one sentence.

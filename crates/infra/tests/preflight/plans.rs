@@ -1,9 +1,10 @@
 //! What would be made, changed and deleted, and whether the chart and its values fit.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use slipway_domain::preflight::{CheckKind, Fate, Level};
 use slipway_domain::profile::{Upgrade, UpgradePath};
 use slipway_domain::rollout::{Found, Outcome};
+use slipway_orchestrator::ports::fleet::Layer;
 
 use crate::harbour::{Harbour, chart, definition, layer, refusals, told};
 
@@ -116,6 +117,19 @@ async fn values_that_do_not_fit_are_told_all_at_once() {
     assert_eq!(refused.len(), 1);
     assert!(refused[0].contains("sails: ") && refused[0].contains("name: "), "{refused:?}");
     assert!(!refused[0].contains("many"), "{refused:?}");
+    let kept = |source, document: &str, values: Value| Layer {
+        source,
+        document: Some(document.to_owned()),
+        ..layer(values)
+    };
+    subject.layers = vec![
+        kept("environment", "boats-development", json!({"sails": "many", "name": "a"})),
+        kept("cluster", "harbour", json!({"name": 3})),
+    ];
+    let refused = told(&harbour.preflight(&subject).await, CheckKind::Values, Level::Refused);
+    for part in ["(from environment (Values boats-development))", "(from cluster (Values harbour))"] {
+        assert!(refused[0].contains(part), "{refused:?}");
+    }
     subject.layers.clear();
     let report = harbour.preflight(&subject).await;
     assert_eq!(told(&report, CheckKind::Values, Level::Passed).len(), 1, "{report:?}");

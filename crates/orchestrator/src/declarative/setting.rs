@@ -1,4 +1,4 @@
-//! Policies, approval rules and windows as documents.
+//! Policies, approval rules, windows and values as documents.
 
 use slipway_domain::access::Actor;
 use slipway_domain::audit::AuditEntry;

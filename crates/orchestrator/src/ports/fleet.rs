@@ -28,8 +28,25 @@ use super::probes::ReleaseAt;
 pub struct Layer {
     /// Who says so: `operator`, `release`, `environment`, `cluster`, `deployment`, `colour`.
     pub source: &'static str,
+    /// The name of the document that they are from, for an environment and a cluster.
+    pub document: Option<String>,
     /// What. It may hold secrets.
     pub values: Map<String, Value>,
+}
+
+impl Layer {
+    /// Values that are from no document.
+    pub fn new(source: &'static str, values: Map<String, Value>) -> Self {
+        Self { source, document: None, values }
+    }
+
+    /// Who says so, for people: `environment (Values certs-production)`.
+    pub fn origin(&self) -> String {
+        match &self.document {
+            Some(document) => format!("{} (Values {document})", self.source),
+            None => self.source.to_owned(),
+        }
+    }
 }
 
 impl fmt::Debug for Layer {

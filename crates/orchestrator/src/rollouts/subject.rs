@@ -34,6 +34,7 @@ impl Manager {
             Error::new(Code::InternalError, format!("where {} is on {cluster} was not kept", operator.name))
         })?;
         let environment = rollout.state.environment(cluster);
+        let kept = self.kept_values(&operator.name, environment, cluster).await?;
         Ok(Subject {
             rollout: rollout.id,
             cluster: cluster.clone(),
@@ -46,7 +47,7 @@ impl Manager {
             chart: operator.chart.chart.to_string(),
             version: rollout.state.spec.version.clone(),
             archive,
-            layers: given.layers(operator, cluster),
+            layers: given.layers(operator, cluster, kept),
             crd_policy: self.crd_policy_in(environment, &operator.name).await?,
             may_delete: rollout.may_delete.clone(),
         })

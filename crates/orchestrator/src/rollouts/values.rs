@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use slipway_domain::access::Environment;
+use slipway_domain::document::Kind;
 use slipway_domain::id::RolloutId;
 use slipway_domain::name::Name;
-use slipway_domain::operator::{Installation, Operator};
+use slipway_domain::operator::{Installation, Operator, lay};
+use slipway_domain::settings::Setting;
+use slipway_domain::settings::values::Reach;
 use zeroize::Zeroizing;
 
 use crate::error::{Code, Error};
 use crate::manager::Manager;
 use crate::ports::fleet::{Layer, Snapshot};
-use crate::ports::store::Sealed;
+use crate::ports::store::{Sealed, StoredSetting};
 
 /// What is kept of values with a rollout. They may hold secrets.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -25,38 +29,56 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// The values of a cluster, the weakest first.
-    pub(super) fn layers(&self, operator: &Operator, cluster: &Name) -> Vec<Layer> {
+    /// The values of a cluster, the weakest first. What earlier deployments were given is below what is kept in
+    /// files: whoever wants to keep it says so there.
+    pub(super) fn layers(&self, operator: &Operator, cluster: &Name, kept: Vec<Layer>) -> Vec<Layer> {
         let carried = self.carried.get(cluster).cloned().unwrap_or_default();
-        let layers = [
-            Layer { source: "operator", values: operator.default_values.clone() },
-            Layer { source: "release", values: carried },
-            Layer { source: "deployment", values: self.deployment.clone() },
-        ];
-        layers.into_iter().filter(|layer| !layer.values.is_empty()).collect()
+        let below = [Layer::new("operator", operator.default_values.clone()), Layer::new("release", carried)];
+        let above = Layer::new("deployment", self.deployment.clone());
+        let layers = below.into_iter().chain(kept).chain([above]);
+        layers.filter(|layer| !layer.values.is_empty()).collect()
     }
 
     /// What the next deployment to a cluster carries on.
     fn handed_on(mut self, cluster: &Name) -> Map<String, Value> {
         let mut values = self.carried.remove(cluster).unwrap_or_default();
-        merge(&mut values, self.deployment);
+        lay(&mut values, &self.deployment);
         values
     }
 }
 
-/// Lays values over others, as helm does: objects are merged, everything else is replaced, and null takes away.
-pub(super) fn merge(below: &mut Map<String, Value>, above: Map<String, Value>) {
-    for (key, value) in above {
-        match (below.get_mut(&key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => merge(below, above),
-            (_, value) => {
-                below.insert(key, value);
-            }
+/// What is kept in files for a cluster, the weakest first: environments before clusters, then by name.
+fn kept(
+    stored: Vec<StoredSetting>,
+    operator: &Name,
+    environment: Environment,
+    cluster: &Name,
+) -> Vec<(Reach, Layer)> {
+    let reaching = stored.into_iter().filter_map(|stored| match stored.setting {
+        Setting::Values(values) => {
+            let reach = values.reach(operator, environment, cluster)?;
+            let layer = Layer { source: reach.word(), document: Some(stored.name), values: values.values };
+            Some((reach, layer))
         }
-    }
+        _ => None,
+    });
+    let mut layers: Vec<(Reach, Layer)> = reaching.collect();
+    layers.sort_by(|(a, one), (b, other)| (a, &one.document).cmp(&(b, &other.document)));
+    layers
 }
 
 impl Manager {
+    /// The values that are kept in files for an operator on a cluster, as they are now.
+    pub(super) async fn kept_values(
+        &self,
+        operator: &Name,
+        environment: Environment,
+        cluster: &Name,
+    ) -> Result<Vec<Layer>, Error> {
+        let stored = self.store().settings(Some(Kind::Values)).await?;
+        Ok(kept(stored, operator, environment, cluster).into_iter().map(|(_, layer)| layer).collect())
+    }
+
     pub(super) fn seal_given(&self, id: RolloutId, given: &Given) -> Result<Sealed, Error> {
         self.seal_as(&format!("rollout/{id}"), given, "the values of a deployment")
     }
@@ -129,15 +151,6 @@ mod tests {
     }
 
     #[test]
-    fn values_are_merged_as_helm_does() {
-        let mut below =
-            map(&json!({ "image": { "tag": "1", "repository": "a" }, "list": [1, 2], "gone": 1 }));
-        merge(&mut below, map(&json!({ "image": { "tag": "2" }, "list": [3], "gone": null })));
-        let merged = json!({ "image": { "tag": "2", "repository": "a" }, "list": [3], "gone": null });
-        assert_eq!(Value::Object(below), merged);
-    }
-
-    #[test]
     fn a_deployment_hands_its_values_on() {
         let cluster: Name = "prod-eu".parse().expect("a name");
         let given = Given {
@@ -146,5 +159,29 @@ mod tests {
         };
         let handed = given.handed_on(&cluster);
         assert_eq!(Value::Object(handed), json!({ "replicas": 3, "debug": true }));
+    }
+
+    #[test]
+    fn files_lie_over_each_other_environments_below_clusters_and_then_by_name() {
+        let stored = |name: &str, spec: Value| StoredSetting {
+            name: name.to_owned(),
+            setting: Setting::read(Kind::Values, &spec).expect("a setting").expect("values"),
+            revision: 1,
+            updated_at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let all = vec![
+            stored("b-cluster", json!({"operator": "certs", "clusters": ["eu-1"], "values": {"a": 2}})),
+            stored("a-cluster", json!({"operator": "certs", "clusters": ["eu-1"], "values": {"a": 1}})),
+            stored("z-env", json!({"operator": "certs", "environments": ["Production"], "values": {"a": 0}})),
+            stored("other", json!({"operator": "dns", "clusters": ["eu-1"], "values": {"a": 9}})),
+            stored("staging", json!({"operator": "certs", "environments": ["Staging"], "values": {"a": 9}})),
+        ];
+        let name = |text: &str| text.parse::<Name>().expect("a name");
+        let layers = kept(all, &name("certs"), Environment::Production, &name("eu-1"));
+        let told: Vec<String> = layers
+            .iter()
+            .map(|(_, layer)| format!("{} {}", layer.source, layer.document.as_deref().unwrap_or("-")))
+            .collect();
+        assert_eq!(told, ["environment z-env", "cluster a-cluster", "cluster b-cluster"]);
     }
 }

@@ -5,25 +5,25 @@ use slipway_contract::settings::{KindQuery, SettingList};
 
 use super::{Format, Session, ago, print, table};
 
-/// Policies, approval rules and windows.
+/// Policies, approval rules, windows and values.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SettingCommand {
     /// List them.
     List {
-        /// Only this kind: Policy, `ApprovalRule` or Window.
+        /// Only this kind: Policy, `ApprovalRule`, Window or Values.
         #[arg(long)]
         kind: Option<String>,
     },
     /// Show one, as YAML.
     Show {
-        /// Its kind: Policy, `ApprovalRule` or Window.
+        /// Its kind: Policy, `ApprovalRule`, Window or Values.
         kind: String,
         /// Its name.
         name: String,
     },
     /// Remove one.
     Remove {
-        /// Its kind: Policy, `ApprovalRule` or Window.
+        /// Its kind: Policy, `ApprovalRule`, Window or Values.
         kind: String,
         /// Its name.
         name: String,

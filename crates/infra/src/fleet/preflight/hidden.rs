@@ -3,15 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
+use slipway_domain::operator::{is_secret_name, place};
 use slipway_domain::preflight::ValueSource;
 use slipway_orchestrator::ports::fleet::Layer;
-
-/// What names of secrets hold.
-const SECRET: &[&str] =
-    &["password", "passwd", "passphrase", "secret", "token", "apikey", "api_key", "privatekey", "credential"];
-
-/// What names of things about secrets end in.
-const ABOUT: &[&str] = &["name", "ref", "path", "namespace", "enabled", "mount", "file", "class"];
 
 /// Shorter texts than this would hide everything.
 const SHORTEST: usize = 4;
@@ -36,6 +30,25 @@ impl Hidden {
     pub(super) fn conceals(&self, path: &str, text: &str) -> bool {
         is_secret_name(path) || self.texts.iter().any(|secret| text.contains(secret.as_str()))
     }
+
+    /// A value without what must not be shown.
+    fn shown(&self, path: &str, value: &Value) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let shown = |(key, value): (&String, &Value)| {
+                    (key.clone(), self.shown(&format!("{path}.{key}"), value))
+                };
+                Value::Object(fields.iter().map(shown).collect())
+            }
+            Value::Array(items) => {
+                let shown =
+                    items.iter().enumerate().map(|(at, item)| self.shown(&place(path, at, item), item));
+                Value::Array(shown.collect())
+            }
+            leaf if self.conceals(path, &leaf.to_string()) => "***".into(),
+            leaf => leaf.clone(),
+        }
+    }
 }
 
 fn differing(value: &Value, given: Option<&Value>, texts: &mut BTreeSet<String>) {
@@ -58,33 +71,26 @@ fn differing(value: &Value, given: Option<&Value>, texts: &mut BTreeSet<String>)
     }
 }
 
-/// Whether a path leads to something that is called like a secret: its last name, or the name of the item
-/// before it, as of an environment variable.
-fn is_secret_name(path: &str) -> bool {
-    let words = path.rsplit(['.', '[']).map(|part| part.trim_end_matches(']').to_lowercase());
-    let mut words = words.take(2);
-    let is_secret = |word: &str| {
-        SECRET.iter().any(|name| word.contains(name)) && !ABOUT.iter().any(|end| word.ends_with(end))
-    };
-    match (words.next(), words.next()) {
-        (Some(last), Some(before)) if last == "value" => is_secret(&before),
-        (Some(last), _) => is_secret(&last),
-        _ => false,
-    }
-}
-
 /// Where each value comes from: the strongest layer that has it.
 pub(super) fn sources(layers: &[Layer], given: &Map<String, Value>, hidden: &Hidden) -> Vec<ValueSource> {
     let mut found = Vec::new();
     for (key, value) in given {
         leaves(key, value, &mut |path, keys, value| {
-            let has = |layer: &&Layer| reaches(&layer.values, keys);
-            let source = layers.iter().rev().find(has).map_or("operator", |layer| layer.source);
-            let value = if hidden.conceals(path, &value.to_string()) { "***".into() } else { value.clone() };
-            found.push(ValueSource { path: path.to_owned(), value, source: source.to_owned() });
+            let layer = strongest(layers, keys);
+            found.push(ValueSource {
+                path: path.to_owned(),
+                value: hidden.shown(path, value),
+                source: layer.map_or("operator", |layer| layer.source).to_owned(),
+                document: layer.and_then(|layer| layer.document.clone()),
+            });
         });
     }
     found
+}
+
+/// The strongest layer that says something about a value; nothing where that is the chart's own.
+pub(super) fn strongest<'a>(layers: &'a [Layer], keys: &[String]) -> Option<&'a Layer> {
+    layers.iter().rev().find(|layer| reaches(&layer.values, keys))
 }
 
 fn leaves(key: &str, value: &Value, found: &mut impl FnMut(&str, &[String], &Value)) {
@@ -131,21 +137,23 @@ mod tests {
         );
         assert!(hidden.conceals("spec.args[0]", "\"--url=postgres://me:hunter2@db\""));
         assert!(!hidden.conceals("spec.replicas", "3"));
-        for path in ["auth.password", "env[API_TOKEN].value", "clientSecret"] {
-            assert!(hidden.conceals(path, "x"), "{path}");
-        }
-        for path in ["imagePullSecrets[0].name", "tls.secretName", "serviceAccountTokenPath"] {
-            assert!(!hidden.conceals(path, "x"), "{path}");
-        }
+        assert!(hidden.conceals("auth.password", "x") && !hidden.conceals("tls.secretName", "x"));
+        let listed = json!([{"name": "API_TOKEN", "value": "x"}, {"name": "PLACE", "value": "sea"}]);
+        assert_eq!(
+            hidden.shown("env", &listed),
+            json!([{"name": "API_TOKEN", "value": "***"}, {"name": "PLACE", "value": "sea"}])
+        );
     }
 
     #[test]
     fn a_value_comes_from_the_strongest_layer_that_has_it() {
-        let layer = |source, values| Layer { source, values: map(values) };
-        let layers = [
-            layer("operator", json!({"image": {"tag": "1"}, "replicas": 1, "auth": {"password": "x"}})),
-            layer("cluster", json!({"image": {"tag": "2"}})),
-        ];
+        let operator = json!({"image": {"tag": "1"}, "replicas": 1, "auth": {"password": "x"}});
+        let cluster = Layer {
+            source: "cluster",
+            document: Some("eu-1".to_owned()),
+            values: map(json!({"image": {"tag": "2"}})),
+        };
+        let layers = [Layer::new("operator", map(operator)), cluster];
         let given = map(json!({"image": {"tag": "2"}, "replicas": 1, "auth": {"password": "x"}}));
         let found = sources(&layers, &given, &Hidden::default());
         let told: Vec<String> =
@@ -153,5 +161,7 @@ mod tests {
         for expected in ["image.tag \"2\" cluster", "replicas 1 operator", "auth.password \"***\" operator"] {
             assert!(told.iter().any(|one| one == expected), "{told:?}");
         }
+        let tag = found.iter().find(|one| one.path == "image.tag").expect("the tag");
+        assert_eq!(tag.document.as_deref(), Some("eu-1"));
     }
 }

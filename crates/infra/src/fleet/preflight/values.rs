@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use flate2::read::MultiGzDecoder;
+use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
 /// The largest file that is read.
@@ -22,13 +23,27 @@ pub(super) enum Fit {
     NoSchema,
     /// They fit.
     Fits,
-    /// They do not: each problem with its path.
-    Not(Vec<String>),
+    /// They do not.
+    Not(Vec<Misfit>),
     /// The schema cannot be used.
     Unusable(String),
 }
 
+/// A value that does not fit.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Misfit {
+    /// Where it is; empty for the whole.
+    pub(super) keys: Vec<String>,
+    /// What is wrong, with the path and without the value.
+    pub(super) text: String,
+}
+
 impl Told {
+    /// Of what a chart holds.
+    pub(super) fn new(defaults: Map<String, Value>, schema: Option<Value>) -> Self {
+        Self { defaults, schema }
+    }
+
     /// Of a packed chart.
     pub(super) fn read(archive: &[u8]) -> Result<Self, String> {
         let broken = |error: std::io::Error| format!("the archive cannot be read: {error}");
@@ -64,21 +79,32 @@ impl Told {
             Err(error) => return Fit::Unusable(error.masked().to_string()),
         };
         let whole = Value::Object(merged(&self.defaults, values));
-        let problems: Vec<String> = validator
+        let problems: Vec<Misfit> = validator
             .iter_errors(&whole)
             .map(|error| {
-                let path = error.instance_path().to_string().trim_start_matches('/').replace('/', ".");
+                let mut keys = keys(error.instance_path().as_str());
+                let path = keys.join(".");
+                // It is told of what holds it.
+                if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
+                    keys.extend(unexpected.first().cloned());
+                }
                 // The value itself may be secret.
                 let what = error.masked();
-                if path.is_empty() { what.to_string() } else { format!("{path}: {what}") }
+                let text = if path.is_empty() { what.to_string() } else { format!("{path}: {what}") };
+                Misfit { keys, text }
             })
             .collect();
         if problems.is_empty() { Fit::Fits } else { Fit::Not(problems) }
     }
 }
 
+/// The keys of a JSON pointer.
+fn keys(pointer: &str) -> Vec<String> {
+    pointer.split('/').skip(1).map(|key| key.replace("~1", "/").replace("~0", "~")).collect()
+}
+
 /// The chart's own values with others over them, as helm does it: `null` takes a value away.
-fn merged(defaults: &Map<String, Value>, values: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn merged(defaults: &Map<String, Value>, values: &Map<String, Value>) -> Map<String, Value> {
     let mut all = defaults.clone();
     for (key, value) in values {
         match (all.get(key), value) {
@@ -122,10 +148,20 @@ mod tests {
             panic!("they do not fit")
         };
         assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(problems.iter().any(|problem| problem.starts_with("replicas: ")), "{problems:?}");
-        assert!(problems.iter().any(|problem| problem.starts_with("image.tag: ")), "{problems:?}");
-        assert!(!problems.iter().any(|problem| problem.contains("hunter2")), "{problems:?}");
+        assert!(problems.iter().any(|problem| problem.text.starts_with("replicas: ")), "{problems:?}");
+        let tag = problems.iter().find(|problem| problem.text.starts_with("image.tag: ")).expect("the tag");
+        assert_eq!(tag.keys, ["image", "tag"]);
+        assert!(!problems.iter().any(|problem| problem.text.contains("hunter2")), "{problems:?}");
         assert_eq!(Told::default().check(&Map::new()), Fit::NoSchema);
+    }
+
+    #[test]
+    fn a_value_that_nobody_knows_is_found_where_it_is() {
+        let schema =
+            Some(json!({"properties": {"a/b": {"properties": {"size": {}}, "additionalProperties": false}}}));
+        let told = Told { schema, ..Told::default() };
+        let Fit::Not(problems) = told.check(&map(json!({"a/b": {"colour": 1}}))) else { panic!("unknown") };
+        assert_eq!(problems[0].keys, ["a/b", "colour"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Policies, approval rules and windows.
+//! Policies, approval rules, windows and values.
 
 use async_trait::async_trait;
 use jiff::Timestamp;

@@ -106,7 +106,10 @@ fn preflight_of(name: &str, preflight: &PreflightReply, all: bool) -> String {
                 serde_json::Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            text.push_str(&line("value", &format!("{} = {shown}   from {}", value.path, value.source)));
+            let document =
+                value.document.as_ref().map(|name| format!(" (Values {name})")).unwrap_or_default();
+            let told = format!("{} = {shown}   from {}{document}", value.path, value.source);
+            text.push_str(&line("value", &told));
         }
     }
     text
@@ -202,7 +205,9 @@ mod tests {
                 "crds": [{"name": "certificates.cert-manager.io", "fate": "changed",
                     "breaking": [".spec.privateKey.rotationPolicy is now required"], "risky": []}],
                 "goingBack": "afterMigration",
-                "values": [{"path": "image.tag", "value": "v1.14.0", "source": "deployment"}],
+                "values": [
+                    {"path": "image.tag", "value": "v1.14.0", "source": "deployment"},
+                    {"path": "replicas", "value": 3, "source": "environment", "document": "certs-production"}],
                 "digest": "sha256:1"})
         };
         let passed =
