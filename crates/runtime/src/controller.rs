@@ -13,6 +13,7 @@ mod outcome;
 mod predicate;
 mod spec;
 mod status;
+mod strain;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub use spec::ControllerSpec;
 
 pub(crate) use engine::{Engine, Surroundings};
 pub(crate) use spec::{AnyController, Planned};
+pub(crate) use strain::Strain;
 
 use crate::error::Error;
 

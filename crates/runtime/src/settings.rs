@@ -74,7 +74,7 @@ pub struct Settings {
     pub api_qps: f64,
     /// Requests to the API server at once.
     pub api_burst: u32,
-    /// Reconciles at a time in each controller; the controller's own if none.
+    /// Most reconciles at a time in each controller; the controller's own if none.
     pub concurrency: Option<usize>,
     /// How often everything is looked at without a reason; the controller's own if none.
     pub resync: Option<Duration>,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tracing::Instrument;
 
 use super::context::reference;
-use super::{Outcome, Planned, failure, status};
+use super::{Outcome, Planned, Strain, failure, status};
 use crate::apply::{Applier, Parent, Part, Requests};
 use crate::cache::{Held, Meta, ObjectKey, Store};
 use crate::client::in_term;
@@ -49,6 +49,7 @@ pub(crate) struct Engine {
     pub(crate) around: Arc<Surroundings>,
     pub(crate) leadership: Leadership,
     pub(crate) concurrency: usize,
+    pub(crate) strain: Arc<Strain>,
     pub(crate) resync: Duration,
     pub(crate) waiting: Mutex<HashMap<ObjectKey, Instant>>,
 }
@@ -57,9 +58,9 @@ impl Engine {
     /// Works until the queue is closed. Dropping the future leaves turns unfinished.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut workers = tokio::task::JoinSet::new();
-        for _ in 0..self.concurrency {
+        for index in 0..self.concurrency {
             let engine = Arc::clone(&self);
-            workers.spawn(async move { engine.work().await });
+            workers.spawn(async move { engine.work(index).await });
         }
         tokio::select! {
             () = self.conduct() => {}
@@ -101,8 +102,10 @@ impl Engine {
         }
     }
 
-    async fn work(&self) {
-        while let Some(key) = self.plan.queue.next().await {
+    async fn work(&self, index: usize) {
+        loop {
+            self.strain.admit(index, self.concurrency).await;
+            let Some(key) = self.plan.queue.next().await else { return };
             let done = match self.leadership.leading() {
                 Some(term) => in_term(term, self.turn(&key)).await.0,
                 None => Done::Dropped,

@@ -196,7 +196,8 @@ where
         self
     }
 
-    /// How many objects are worked on at once.
+    /// How many objects are worked on at once; fewer, down to a quarter, while the API server answers writes
+    /// much slower than it did.
     #[must_use]
     pub fn concurrency(mut self, workers: usize) -> Self {
         self.options.concurrency = Some(workers.max(1));

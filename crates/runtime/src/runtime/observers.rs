@@ -4,18 +4,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::RequestObserver;
+use crate::controller::Strain;
 use crate::leader::Leadership;
 use crate::metrics::{Metrics, QueueMetrics};
 use crate::queue::QueueObserver;
 use crate::webhook::WebhookObserver;
 
-/// Counts requests to the API server.
-pub(super) struct Requests(pub(super) Metrics);
+/// Counts requests to the API server, and notices when it has too much to do.
+pub(super) struct Requests {
+    pub(super) metrics: Metrics,
+    pub(super) strain: Arc<Strain>,
+}
 
 impl RequestObserver for Requests {
     fn request(&self, verb: &'static str, resource: &str, status: u16, elapsed: Duration) {
         let code = if status == 0 { "none".to_owned() } else { status.to_string() };
-        self.0.request(verb, resource, &code, elapsed);
+        self.metrics.request(verb, resource, &code, elapsed);
+        // A list takes as long as it is, a write as long as the server is busy. Leases are written when
+        // nothing else is, so they tell what is usual.
+        if matches!(verb, "create" | "update" | "patch" | "delete") && status != 0 {
+            self.strain.saw(elapsed, status == 429);
+        }
     }
 }
 

@@ -62,7 +62,7 @@ pub struct Flags {
     /// Requests to the API server at once [env: API_BURST] [default: 400]
     #[arg(long, value_name = "NUMBER")]
     pub api_burst: Option<u32>,
-    /// Reconciles at a time in each controller [env: CONCURRENCY] [default: of the controller]
+    /// Most reconciles at a time in each controller [env: CONCURRENCY] [default: of the controller]
     #[arg(long, value_name = "NUMBER")]
     pub concurrency: Option<usize>,
     /// How often everything is looked at again without a reason [env: RESYNC] [default: of the controller]

@@ -88,6 +88,7 @@ impl Drive {
             around: Arc::new(around),
             leadership: Leadership::always(),
             concurrency: 1,
+            strain: Arc::default(),
             resync: Duration::MAX,
             waiting: Mutex::default(),
         };
