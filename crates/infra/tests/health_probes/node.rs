@@ -134,6 +134,44 @@ async fn on_a_real_node_webhooks_certificates_and_crashes_are_seen_as_they_are()
     let state = certificate.state(seen.at, &boats.rules.limits);
     assert_eq!(state, CertificateState::Good, "{certificate:?}");
 
+    // The Service leads nowhere, or elsewhere, while its pods stay: the API server is still answered over the
+    // connections that it has, and the look is not taken in by that.
+    let services = Api::<Service>::namespaced(client.clone(), "boats");
+    let broken = async |patch: Value, why: &str| {
+        services.patch("boats", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        let seen = look(&client, &subject, &boats, after(0)).await;
+        let answer = hook(&seen).unwrap().answer.clone();
+        assert!(
+            matches!(&answer, WebhookAnswer::Failed { message } if message.contains(why)),
+            "{why}: {answer:?}"
+        );
+    };
+    let ports = |target: Value| json!({"spec": {"ports": [{"port": 443, "targetPort": target}]}});
+    broken(json!({"spec": {"selector": {"app": "nobody"}}}), "no pod that is ready").await;
+    services
+        .patch(
+            "boats",
+            &PatchParams::default(),
+            &Patch::Merge(json!({"spec": {"selector": {"app": "boats"}}})),
+        )
+        .await
+        .unwrap();
+    broken(json!({"spec": {"ports": [{"port": 444, "targetPort": "webhooks"}]}}), "has no port 443").await;
+    services.patch("boats", &PatchParams::default(), &Patch::Merge(ports(json!("webhooks")))).await.unwrap();
+    let well = async |what: &str| {
+        until(what, LONG, async || {
+            let seen = look(&client, &subject, &boats, after(0)).await;
+            (hook(&seen)?.answer == WebhookAnswer::Answered).then_some(())
+        })
+        .await
+        .unwrap();
+    };
+    well("the Service to lead to its pods again").await;
+    broken(ports(json!(8080)), "speaks no TLS on port 8080").await;
+    broken(ports(json!(8081)), "does not listen on port 8081").await;
+    services.patch("boats", &PatchParams::default(), &Patch::Merge(ports(json!("webhooks")))).await.unwrap();
+    well("all to be well again").await;
+
     // A part that crashes, and a webhook that nobody answers any more.
     let crashing = json!({"name": "main", "image": IMAGE, "args": ["crash"]});
     deployments.create(&post, &deployment("broken", &crashing)).await.unwrap();

@@ -9,6 +9,7 @@ use slipway_domain::health::{ConversionSeen, WebhookAnswer};
 
 use super::call::{Call, Fault};
 use super::definition::Definition;
+use super::handshake;
 
 #[derive(Deserialize)]
 struct List {
@@ -39,8 +40,12 @@ pub(super) async fn look(call: &Call, definitions: &[Definition]) -> Vec<Convers
 async fn of(call: &Call, definition: &Definition) -> Vec<ConversionSeen> {
     let list = call.metadata::<List>(&format!("{}?limit=1", definition.path(&definition.storage))).await;
     let first = list.map(|list| list.items.unwrap_or_default().into_iter().next());
+    let broken = match &definition.converter {
+        Some(by) => handshake::behind(call, &by.namespace, &by.name, by.port, &by.authorities).await.broken,
+        None => None,
+    };
     let reads = definition.others.iter().map(|version| {
-        let first = &first;
+        let (first, broken) = (&first, &broken);
         async move {
             let answer = match first {
                 Ok(Some(Item { metadata: Metadata { name, namespace } })) => {
@@ -49,6 +54,13 @@ async fn of(call: &Call, definition: &Definition) -> Vec<ConversionSeen> {
                 }
                 Ok(None) => WebhookAnswer::NotAsked { why: "there is no object to convert".to_owned() },
                 Err(fault) => WebhookAnswer::NotAsked { why: fault.to_string() },
+            };
+            let answer = match (answer, broken) {
+                // It answered over a connection that nobody could make any more.
+                (WebhookAnswer::Answered, Some(message)) => {
+                    WebhookAnswer::Failed { message: message.clone() }
+                }
+                (answer, _) => answer,
             };
             ConversionSeen { crd: definition.name.clone(), version: version.clone(), answer }
         }

@@ -1,5 +1,6 @@
 //! The CRDs of an operator, as far as reading its objects needs them.
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::WebhookClientConfig;
 use serde::Deserialize;
 
 use super::call::{Call, Fault, base};
@@ -19,6 +20,18 @@ pub(super) struct Definition {
     pub(super) others: Vec<String>,
     /// Whether a webhook converts between them.
     pub(super) converts: bool,
+    /// The Service that it is reached by, where it is.
+    pub(super) converter: Option<Converter>,
+}
+
+/// A Service that converts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Converter {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) port: i32,
+    /// The authorities that its certificate has to come from, PEM.
+    pub(super) authorities: Vec<u8>,
 }
 
 impl Definition {
@@ -67,6 +80,25 @@ struct Version {
 #[derive(Deserialize)]
 struct Conversion {
     strategy: String,
+    webhook: Option<Webhook>,
+}
+
+#[derive(Deserialize)]
+struct Webhook {
+    #[serde(rename = "clientConfig")]
+    client_config: Option<WebhookClientConfig>,
+}
+
+fn converter(conversion: Option<&Conversion>) -> Option<Converter> {
+    let config =
+        conversion.filter(|it| it.strategy == "Webhook")?.webhook.as_ref()?.client_config.as_ref()?;
+    let service = config.service.as_ref()?;
+    Some(Converter {
+        namespace: service.namespace.clone(),
+        name: service.name.clone(),
+        port: service.port.unwrap_or(443),
+        authorities: config.ca_bundle.as_ref().map(|bundle| bundle.0.clone()).unwrap_or_default(),
+    })
 }
 
 /// Reads CRDs by name. Those that are not there are left out: an operator may bring some only with a
@@ -102,6 +134,7 @@ fn definition(name: &str, crd: Crd) -> Option<Definition> {
         namespaced: crd.spec.scope == "Namespaced",
         storage: readable.name.clone(),
         others: others.map(|version| version.name.clone()).collect(),
+        converter: converter(crd.spec.conversion.as_ref()),
         converts: crd.spec.conversion.is_some_and(|conversion| conversion.strategy == "Webhook"),
     })
 }

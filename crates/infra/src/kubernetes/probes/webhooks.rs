@@ -11,10 +11,11 @@ use slipway_orchestrator::ports::probes::Target;
 
 use super::call::{Call, Fault, base, quoted};
 use super::definition::Definition;
+use super::handshake::{self, Behind};
 use super::hook::{self, Endpoint, Hook};
 use super::matching::{Candidate, Operation, Resource, applies, labels, looks_at};
 use super::release::Subject;
-use super::{authority, dry_run, handshake};
+use super::{authority, dry_run};
 
 /// So many objects are read to find one that a webhook looks at.
 const TRIED: u32 = 20;
@@ -76,12 +77,16 @@ pub(super) async fn look(
             answers[index] = not_asked(outcome.why_not());
         }
     }
-    let shown = shown(call, &hooks).await;
+    let behind = behind(call, &hooks).await;
     let seen = hooks.into_iter().zip(answers).map(|(hook, answer)| {
-        let (answer, latency) =
+        let (mut answer, mut latency) =
             answer.unwrap_or((WebhookAnswer::NotAsked { why: "nothing was asked".to_owned() }, None));
-        let certificate =
-            shown.get(&hook.endpoint.to_string()).cloned().or_else(|| authority::longest(&hook.authorities));
+        let behind = behind.get(&key(&hook)).cloned().unwrap_or_default();
+        if let (WebhookAnswer::Answered, Some(message)) = (&answer, behind.broken) {
+            // It answered over a connection that nobody could make any more.
+            (answer, latency) = (WebhookAnswer::Failed { message }, None);
+        }
+        let certificate = behind.certificate.or_else(|| authority::longest(&hook.authorities));
         WebhookSeen {
             configuration: hook.configuration,
             name: hook.name,
@@ -96,24 +101,29 @@ pub(super) async fn look(
     Ok(seen.collect())
 }
 
-/// The certificates that webhooks in the cluster show, by endpoint, where a pod of them can be reached.
-async fn shown(call: &Call, hooks: &[Hook]) -> BTreeMap<String, slipway_domain::health::CertificateSeen> {
-    let mut services: BTreeMap<(&str, &str, i32), Vec<String>> = BTreeMap::new();
+/// What tells apart what is called, and how it is believed.
+type Key = (String, Vec<u8>);
+
+fn key(hook: &Hook) -> Key {
+    let place = match &hook.endpoint {
+        Endpoint::Service { namespace, name, port, .. } => format!("{namespace}/{name}:{port}"),
+        Endpoint::Url(url) => url.clone(),
+    };
+    (place, hook.authorities.clone())
+}
+
+/// What is behind the Services of webhooks.
+async fn behind(call: &Call, hooks: &[Hook]) -> BTreeMap<Key, Behind> {
+    let mut services: BTreeMap<Key, (&str, &str, i32)> = BTreeMap::new();
     for hook in hooks {
         if let Endpoint::Service { namespace, name, port, .. } = &hook.endpoint {
-            services.entry((namespace, name, *port)).or_default().push(hook.endpoint.to_string());
+            services.insert(key(hook), (namespace, name, *port));
         }
     }
-    let looks = services.into_iter().map(|((namespace, name, port), endpoints)| async move {
-        (handshake::certificate(call, namespace, name, port).await, endpoints)
+    let looks = services.into_iter().map(|(key, (namespace, name, port))| async move {
+        (handshake::behind(call, namespace, name, port, &key.1).await, key)
     });
-    let mut shown = BTreeMap::new();
-    for (certificate, endpoints) in futures::future::join_all(looks).await {
-        if let Some(certificate) = certificate {
-            shown.extend(endpoints.into_iter().map(|endpoint| (endpoint, certificate.clone())));
-        }
-    }
-    shown
+    futures::future::join_all(looks).await.into_iter().map(|(behind, key)| (key, behind)).collect()
 }
 
 /// Finds objects that webhooks look at.
