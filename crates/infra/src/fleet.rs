@@ -7,6 +7,7 @@ mod api;
 mod attempt;
 mod bundles;
 mod colours;
+mod conversion;
 mod crds;
 mod custom;
 mod definition;
@@ -16,11 +17,15 @@ mod generated;
 mod judgement;
 mod keep;
 mod kinds;
+mod lease;
 mod migrate;
 mod object;
 mod preflight;
+mod pull;
 mod release;
 mod render;
+mod replicas;
+mod reread;
 mod restore;
 mod revisions;
 mod site;
@@ -40,7 +45,9 @@ use slipway_domain::preflight::Preflight;
 use slipway_domain::rollout::{Gate, Measurement, StepKind};
 use slipway_helm::Helm;
 use slipway_orchestrator::ports::Fleet;
-use slipway_orchestrator::ports::fleet::{Act, Acted, FleetError, Removal, Standing, Subject};
+use slipway_orchestrator::ports::fleet::{
+    Act, Acted, Definitions, FleetError, Removal, Snapshot, Standing, Subject,
+};
 use tokio::sync::OnceCell;
 
 use crate::charts::HelmPrograms;
@@ -127,6 +134,12 @@ impl Fleet for KubeFleet {
     async fn standing(&self, subject: &Subject) -> Result<Standing, FleetError> {
         let site = self.site(subject).await?;
         Ok(standing::look(&site, subject).await?)
+    }
+
+    #[tracing::instrument(name = "fleet.definitions", skip_all, fields(cluster = %subject.cluster, operator = %subject.operator_name))]
+    async fn definitions(&self, subject: &Subject, snapshot: &Snapshot) -> Result<Definitions, FleetError> {
+        let site = self.site(subject).await?;
+        Ok(reread::look(&site, subject, snapshot).await?)
     }
 
     async fn measure(&self, gate: &Gate, now: Timestamp) -> Measurement {

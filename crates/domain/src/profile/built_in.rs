@@ -19,12 +19,8 @@ pub(super) fn of(chart: &str) -> Option<Profile> {
                 "within": "PT2M",
             },
             "webhookSample": application("slipway-webhook-sample", 1),
-            "colouredValues": {
-                "group": "$(colour)",
-                "standby": true,
-                "crds": { "install": false },
-                "webhooks": { "register": false },
-            },
+            // Definition and registrations are part of it: both stay with the first colour until the switch.
+            "colouredValues": { "group": "$(colour)", "standby": true },
         }),
         _ => return None,
     };

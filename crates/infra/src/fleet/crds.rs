@@ -15,8 +15,8 @@ use super::api::{Api, Apply, Trouble};
 use super::custom::text;
 use super::definition::{MANAGER, PATH, conflicting, release_of, taken_over, to_apply};
 use super::fault::Fault;
-use super::render;
 use super::site::Site;
+use super::{conversion, render, reread};
 
 pub(super) use back::give_back;
 
@@ -38,12 +38,28 @@ pub(super) async fn apply(site: &Site, act: &Act) -> Result<Acted, Fault> {
         ));
     }
     for crd in &rendered.crds {
-        put(&api, &crd.value, &act.subject.placement).await?;
+        let placement = &act.subject.placement;
+        match (&placement.beside, api.find(&path(name(&crd.value))).await?) {
+            // The second colour is not there yet: the first goes on converting.
+            (Some(beside), Some(live)) => {
+                put(&api, &conversion::held_back(&crd.value, &live, &beside.release), placement).await?;
+            }
+            _ => {
+                put(&api, &crd.value, placement).await?;
+            }
+        }
     }
     for crd in &rendered.crds {
         established(&api, name(&crd.value)).await?;
     }
-    Ok(Outcome::Done(Found::Nothing).into())
+    let mut acted = Acted::from(Outcome::Done(Found::Nothing));
+    if let Some(mut snapshot) = act.snapshot.clone() {
+        let applied: Vec<String> = rendered.crds.iter().map(|crd| name(&crd.value).to_owned()).collect();
+        let own = [names(act), applied.clone()].concat();
+        reread::note(&api, &mut snapshot, &own, &applied).await?;
+        acted.snapshot = Some(snapshot);
+    }
+    Ok(acted)
 }
 
 /// The name of a CRD.

@@ -69,7 +69,7 @@ pub(crate) fn to_apply(definition: &Value, live: Option<&Value>) -> Value {
 }
 
 /// Whether a certificate is one: charts write a line break, or nothing, where another tool puts the real one.
-fn is_real(bundle: &str) -> bool {
+pub(crate) fn is_real(bundle: &str) -> bool {
     !matches!(bundle, "" | "Cg==" | "Cgo=")
 }
 
@@ -107,7 +107,8 @@ fn owns(entry: &Value, path: &[&str]) -> bool {
     fields.is_some()
 }
 
-/// `managedFields` with what helm owns given to Slipway; nothing where helm owns nothing of it.
+/// `managedFields` with what helm owns given to Slipway, and what Slipway wrote in passing; nothing where there is
+/// no such thing.
 pub(crate) fn taken_over(live: &Value) -> Option<Value> {
     let is_main =
         |entry: &Value| entry.get("subresource").and_then(Value::as_str).unwrap_or_default().is_empty();
@@ -117,9 +118,8 @@ pub(crate) fn taken_over(live: &Value) -> Option<Value> {
     let mut version = Value::from("apiextensions.k8s.io/v1");
     for entry in entries(live) {
         let applied = entry.get("operation").and_then(Value::as_str) == Some("Apply");
-        let of_helm = manager(entry) == HELM && is_main(entry);
-        if of_helm || (manager(entry) == MANAGER && is_main(entry) && applied) {
-            found |= of_helm;
+        if is_ours(entry) && is_main(entry) {
+            found |= manager(entry) == HELM || !applied;
             if let Some(Value::Object(owned)) = entry.get("fieldsV1") {
                 union(&mut fields, owned);
             }
@@ -216,10 +216,10 @@ mod tests {
         let live = json!({"metadata": {"managedFields": [
             entry("helm", "Update", "", "f:a"), entry("helm", "Apply", "", "f:b"),
             entry("slipway", "Apply", "", "f:c"), entry("cainjector", "Update", "", "f:d"),
-            entry("kube-apiserver", "Update", "status", "f:e")]}});
+            entry("slipway", "Update", "", "f:f"), entry("kube-apiserver", "Update", "status", "f:e")]}});
         let fields = taken_over(&live).unwrap();
         let ours = fields.as_array().unwrap().iter().find(|entry| manager(entry) == MANAGER).unwrap();
-        assert_eq!(ours["fieldsV1"], json!({"f:spec": {"f:a": {}, "f:b": {}, "f:c": {}}}));
+        assert_eq!(ours["fieldsV1"], json!({"f:spec": {"f:a": {}, "f:b": {}, "f:c": {}, "f:f": {}}}));
         assert_eq!(ours["operation"], "Apply");
         assert_eq!(fields.as_array().unwrap().len(), 3);
         assert!(

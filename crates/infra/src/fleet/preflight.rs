@@ -5,6 +5,7 @@
 mod colours;
 mod definitions;
 mod difference;
+mod drift;
 mod hidden;
 mod images;
 mod installed;
@@ -13,8 +14,10 @@ mod now;
 mod ownership;
 mod permitted;
 mod plan;
+mod reading;
 mod refusal;
 mod rights;
+mod subcharts;
 mod values;
 mod way;
 
@@ -40,11 +43,13 @@ use installed::Installed;
 use items::Ground;
 use values::{Fit, Misfit, Told};
 
+pub(super) use reading::look;
+
 /// How long all of it may take.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Looks. Changes nothing.
-pub(super) async fn look(site: &Site, subject: &Subject, now: Timestamp) -> Result<Preflight, Fault> {
+/// Looks at all of it.
+async fn all(site: &Site, subject: &Subject, now: Timestamp) -> Result<Preflight, Fault> {
     let api = Api::new(site.client.clone(), subject.cluster.as_str(), Instant::now() + PATIENCE);
     let version = api.get("/version").await?;
     let version = version.get("gitVersion").and_then(Value::as_str).unwrap_or("unknown").to_owned();
@@ -172,9 +177,10 @@ impl Looked<'_> {
             own_webhooks: &own,
         };
         report.findings.extend(needs.findings(api).await?);
+        report.findings.extend(drift::findings(api, &items).await?);
         report.findings.extend(judged.findings);
         report.crds = judged.changes;
-        report.findings.extend(colours::findings(api, subject, self.installed, &items).await?);
+        report.findings.extend(colours::findings(api, subject, self.installed, &items, &crds).await?);
         report.findings.push(images::finding(api, manifests.iter()).await?);
         report.findings.extend(now::findings(self.site, subject, self.installed, now).await);
         let (going_back, finding) = way::back(
@@ -195,7 +201,16 @@ impl Looked<'_> {
             Ok(told) => told,
             Err(reason) => return finding(Level::Unknown, reason),
         };
-        match told.check(&self.rendered.values) {
+        let inside = match subcharts::misfits(&self.subject.archive.bytes, &self.rendered.values) {
+            Ok(inside) => inside,
+            Err(reason) => return finding(Level::Unknown, reason),
+        };
+        let fit = match (told.check(&self.rendered.values), inside.is_empty()) {
+            (fit, true) => fit,
+            (Fit::Not(own), false) => Fit::Not(own.into_iter().chain(inside).collect()),
+            (_, false) => Fit::Not(inside),
+        };
+        match fit {
             Fit::NoSchema => {
                 finding(Level::Unknown, "the chart does not say what its values have to be".to_owned())
             }

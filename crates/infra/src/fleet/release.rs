@@ -10,15 +10,24 @@ use super::api::Api;
 use super::attempt::{self, Attempt, Before, LABEL};
 use super::fault::Fault;
 use super::site::{Site, made};
-use super::{generated, keep, render};
+use super::{generated, keep, lease, pull, render};
 
 /// Does the step.
 pub(super) async fn run(site: &Site, act: &Act) -> Result<Acted, Fault> {
     let api = Api::of_act(site.client.clone(), act);
     let release = made(&act.subject);
-    if let Before::Over(outcome) = attempt::look(site, &api.patient(), act, release).await? {
-        return Ok(outcome.into());
+    let outcome = match attempt::look(site, &api.patient(), act, release).await? {
+        Before::Over(outcome) => outcome,
+        Before::Free => change(site, act, &api).await?,
+    };
+    if matches!(outcome, Outcome::Done(_)) {
+        pull::before_switch(&api, act).await?;
     }
+    Ok(outcome.into())
+}
+
+async fn change(site: &Site, act: &Act, api: &Api) -> Result<Outcome, Fault> {
+    let release = made(&act.subject);
     let rendered = render::render(site, &act.subject).await?;
     if act.digest.as_ref().is_some_and(|digest| *digest != rendered.digest) {
         return Err(Fault::Hiccup(
@@ -26,10 +35,15 @@ pub(super) async fn run(site: &Site, act: &Act) -> Result<Acted, Fault> {
                 .to_owned(),
         ));
     }
-    keep::crds(&api, release).await?;
+    keep::crds(api, release).await?;
+    lease::before_change(api, &act.subject, &rendered.given).await?;
     let chart = generated::of_rendered(&act.subject, &rendered)?;
-    let change = Change { chart, values: &rendered.given, hooks: true, force: false };
-    Ok(change.run(site, &api, act, release).await?.into())
+    let change = Change { chart, values: &rendered.given, hooks: true };
+    let outcome = change.run(site, api, act, release).await?;
+    if matches!(outcome, Outcome::Done(_)) {
+        lease::after_change(api, &act.subject, &rendered.given).await?;
+    }
+    Ok(outcome)
 }
 
 /// A change of a release with helm.
@@ -40,8 +54,6 @@ pub(super) struct Change<'a> {
     pub(super) values: &'a Map<String, Value>,
     /// Whether hooks run.
     pub(super) hooks: bool,
-    /// Whether fields of others are taken over.
-    pub(super) force: bool,
 }
 
 impl Change<'_> {
@@ -63,20 +75,25 @@ impl Change<'_> {
             description: &attempt.description,
             labels: &[(LABEL, attempt.label.as_str())],
             hooks: self.hooks,
-            force_conflicts: self.force,
+            // What others wrote and shall keep is in the chart as it is, or not at all: every conflict that is left
+            // was decided beforehand, and shown by preflight. helm 3 never asks.
+            force_conflicts: true,
             deadline: api.left(),
         };
         let ended = site.helm.upgrade(&cluster, upgrade).await;
         let api = api.patient();
         // helm is gone, so this only tidies up; whoever comes next does it otherwise.
-        if let Err(fault) = site.take_back(&attempt.secret).await {
+        let taken = site.take_back(&attempt.secret).await;
+        if let Err(fault) = &taken {
             tracing::warn!(%fault, secret = attempt.secret, "the credential of an attempt could not be ended");
         }
-        match ended {
-            Ok(()) => attempt::made(&api, act, release).await,
+        match (ended, taken) {
+            (Ok(()), _) => attempt::made(&api, act, release).await,
+            // helm waited for a cluster that went away; what it says of that says nothing about the version.
+            (Err(_), Err(away @ Fault::Unreachable(_))) => Err(away),
             // What was said on the way is more than what the record says.
-            Err(error @ HelmError::Failed { .. }) => Ok(Fault::from(error).outcome()),
-            Err(error) => Err(error.into()),
+            (Err(error @ HelmError::Failed { .. }), _) => Ok(Fault::from(error).outcome()),
+            (Err(error), _) => Err(error.into()),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::api::Api;
 use super::digest::Plan;
 use super::fault::Fault;
 use super::site::{Site, made};
-use super::{bundles, colours, revisions, values};
+use super::{bundles, colours, replicas, revisions, values};
 
 pub(crate) use parse::{documents, is_crd};
 
@@ -83,7 +83,12 @@ pub(crate) async fn render(site: &Site, subject: &Subject) -> Result<Rendered, F
         }
     }
     let digest = digest(subject, &given, &parts, second.as_ref());
-    let parse::Parts { manifests, hooks, crds } = parts;
+    let parse::Parts { mut manifests, hooks, crds } = parts;
+    // After the digest: how many pods an autoscaler wants at this moment is no part of a plan.
+    let mut values: Vec<Value> = manifests.iter().map(|manifest| manifest.value.clone()).collect();
+    for at in replicas::carry_over(&api, &made(subject).namespace, &mut values).await? {
+        manifests[at] = Manifest { text: values[at].to_string(), value: values[at].clone() };
+    }
     Ok(Rendered { manifests, hooks, crds, notes, values: filled, given, digest })
 }
 

@@ -16,7 +16,7 @@ use super::render::is_crd;
 use super::site::Site;
 use super::snapshot::registration;
 use super::workloads::Workload;
-use super::{bundles, colours, generated, keep, revisions, switch};
+use super::{bundles, colours, generated, keep, lease, replicas, revisions, switch};
 
 /// Does the step.
 pub(super) async fn run(site: &Site, act: &Act) -> Result<Acted, Fault> {
@@ -35,30 +35,37 @@ pub(super) async fn run(site: &Site, act: &Act) -> Result<Acted, Fault> {
         return Ok(Outcome::Done(Found::Released(newest.revision(release))).into());
     }
     keep::crds(&api, release).await?;
+    lease::before_change(&api, &act.subject, &kept.values).await?;
     let cold = act.subject.profile.handover == Handover::Cold;
     if cold {
         // Two controllers must not work at once.
         switch::quiet(&api, act).await?;
     }
-    let chart = chart(site, &api, kept).await?;
+    let chart = chart(site, &api, &release.namespace, kept).await?;
     // Hooks of the old version belong to its own upgrade; they were run then. What others wrote since goes: the
     // last known good version is known as a whole.
-    let change = Change { chart, values: &kept.values, hooks: false, force: true };
+    let change = Change { chart, values: &kept.values, hooks: false };
     let outcome = change.run(site, &api, act, release).await?;
-    if !cold && matches!(outcome, Outcome::Done(_)) {
-        switch::quiet(&api, act).await?;
+    if matches!(outcome, Outcome::Done(_)) {
+        lease::after_change(&api, &act.subject, &kept.values).await?;
+        switch::reclaim(&api, act).await?;
+        if !cold {
+            switch::quiet(&api, act).await?;
+        }
     }
     Ok(outcome.into())
 }
 
-async fn chart(site: &Site, api: &Api, kept: &KeptRelease) -> Result<Vec<u8>, Fault> {
-    let mut manifests = Vec::new();
+async fn chart(site: &Site, api: &Api, namespace: &str, kept: &KeptRelease) -> Result<Vec<u8>, Fault> {
+    let mut objects = Vec::new();
     for mut object in generated::without_crds(&kept.manifest)? {
         // It may have been the second of two releases once.
         colours::awaken(&mut object);
         bundles::settle(api, site.helm.major(), &mut object).await?;
-        manifests.push(object.to_string());
+        objects.push(object);
     }
+    replicas::carry_over(api, namespace, &mut objects).await?;
+    let manifests: Vec<String> = objects.iter().map(Value::to_string).collect();
     generated::of_kept(kept, &manifests)
 }
 

@@ -15,6 +15,7 @@ use super::fault::Fault;
 use super::kinds::Kind;
 use super::object::{ObjectRef, read_all};
 use super::render::is_crd;
+use super::reread;
 use super::revisions::{self, Record};
 use super::site::Site;
 use super::workloads::Workload;
@@ -40,6 +41,15 @@ pub(super) async fn take(site: &Site, act: &Act) -> Result<Acted, Fault> {
         snapshot.webhooks = registrations(&api, &objects).await?;
         before = Before { version: kept.version.parse().ok(), revision: Some(record.revision(release)) };
         snapshot.release = Some(kept);
+    }
+    // Others of the same groups may be changed by the operator itself, at run time.
+    let known: Vec<String> = names.iter().cloned().collect();
+    let groups = reread::groups(&known);
+    for item in api.list_metadata(PATH).await? {
+        let name = text(&item, "name").unwrap_or_default();
+        if name.split_once('.').is_some_and(|(_, group)| groups.contains(group)) {
+            names.insert(name.to_owned());
+        }
     }
     for name in names {
         let Some(live) = api.find(&format!("{PATH}/{name}")).await? else { continue };

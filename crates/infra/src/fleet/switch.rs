@@ -6,6 +6,7 @@ mod registrations;
 
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use slipway_domain::profile::Handover;
 use slipway_domain::rollout::{Found, Outcome};
 use slipway_orchestrator::ports::fleet::{Act, Acted, Beside};
@@ -14,12 +15,13 @@ use slipway_orchestrator::ports::probes::ReleaseAt;
 use super::api::Api;
 use super::attempt::Attempt;
 use super::fault::Fault;
+use super::lease::{self, SharedLease};
 use super::object::{annotation, read_all};
 use super::site::Site;
 use super::workloads::{Kind, Workload};
-use super::{colours, revisions, uninstall};
+use super::{colours, conversion, revisions, uninstall};
 
-use registrations::Registrations;
+use registrations::{HEARD, Registrations};
 
 /// How often what comes or goes is looked at.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -30,6 +32,8 @@ struct Colour<'a> {
     /// Its workloads, and how many pods each wants when it is at work.
     workloads: Vec<(Workload, i32)>,
     registrations: Registrations,
+    /// The group that its pods elect as; none where they have none.
+    group: Option<&'static str>,
 }
 
 impl<'a> Colour<'a> {
@@ -38,8 +42,9 @@ impl<'a> Colour<'a> {
         let newest = records.last().ok_or_else(|| {
             Fault::Failed(format!("there is no release {}/{}", release.namespace, release.name))
         })?;
-        let manifest = revisions::manifest(api, release, newest).await?;
-        let objects = read_all(&manifest).map_err(|why| {
+        let stored = revisions::read(api, release, newest).await?;
+        let manifest = stored.get("manifest").and_then(Value::as_str).unwrap_or_default();
+        let objects = read_all(manifest).map_err(|why| {
             Fault::Failed(format!("the manifest of {} cannot be read: {why}", newest.secret))
         })?;
         let mut workloads = Vec::new();
@@ -55,7 +60,33 @@ impl<'a> Colour<'a> {
             let wanted = kept.copied().or(noted).or(written).unwrap_or(1);
             workloads.push((workload, wanted));
         }
-        Ok(Self { release, workloads, registrations: Registrations::of(&objects) })
+        let values = stored.get("config").and_then(Value::as_object);
+        let group = values.and_then(|values| lease::group(&act.subject.profile, values));
+        Ok(Self { release, workloads, registrations: Registrations::of(&objects), group })
+    }
+
+    /// Lets it answer and convert instead of the other, which still does so meanwhile where it is done gently.
+    async fn answer(&self, api: &Api, instead_of: &Colour<'_>, gently: bool) -> Result<(), Fault> {
+        let injected = instead_of.registrations.are_injected(api).await?;
+        self.registrations.put(api, injected, gently).await?;
+        let bundles = self.registrations.bundles(api).await?;
+        conversion::hand_over(api, instead_of.release, self.release, &bundles).await?;
+        instead_of.registrations.clear(api).await
+    }
+
+    /// Waits until one of its pods leads.
+    async fn lead(&self, api: &Api, lease: &SharedLease) -> Result<(), Fault> {
+        let begun = Instant::now();
+        loop {
+            let mut pods = Vec::new();
+            for (workload, _) in &self.workloads {
+                pods.extend(workload.pod_names(api).await?);
+            }
+            if lease.is_taken(api, &pods, &self.release.name, begun).await? {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     async fn rest(&self, api: &Api) -> Result<(), Fault> {
@@ -119,7 +150,7 @@ pub(super) async fn back(site: &Site, act: &Act) -> Result<Acted, Fault> {
     if revisions::newest(&api, green).await?.is_none() {
         // It never came; the first one only has to be at work.
         blue.work(&api).await?;
-        blue.registrations.put(&api).await?;
+        blue.registrations.put(&api, false, false).await?;
         return Ok(Outcome::Done(Found::Nothing).into());
     }
     let green = Colour::read(&api, act, green).await?;
@@ -132,16 +163,22 @@ async fn hand_over(api: &Api, act: &Act, from: &Colour<'_>, to: &Colour<'_>) -> 
         Handover::Standby => {
             // Both run; whoever asks is answered by one of them at every moment.
             to.work(api).await?;
-            to.registrations.put(api).await?;
-            from.registrations.clear(api).await?;
+            to.answer(api, from, true).await?;
+            tokio::time::sleep(HEARD.min(api.left())).await;
+            let lease = SharedLease::of(&act.subject);
+            if let Some(lease) = &lease {
+                lease.prefer(api, to.group).await?;
+            }
             from.rest(api).await?;
+            if let Some(lease) = &lease {
+                to.lead(api, lease).await?;
+            }
             Ok(Outcome::Done(Found::Nothing).into())
         }
         Handover::Cold => {
             from.rest(api).await?;
             to.work(api).await?;
-            to.registrations.put(api).await?;
-            from.registrations.clear(api).await?;
+            to.answer(api, from, false).await?;
             let text = format!(
                 "handed over from {} to {}; nothing was reconciled for {:.1} s",
                 from.release.name,
@@ -162,6 +199,20 @@ pub(super) async fn quiet(api: &Api, act: &Act) -> Result<(), Fault> {
     let green = Colour::read(api, act, &beside.release).await?;
     green.registrations.clear(api).await?;
     green.rest(api).await
+}
+
+/// Lets the first release convert and lead again, where it was made anew beside the second.
+pub(super) async fn reclaim(api: &Api, act: &Act) -> Result<(), Fault> {
+    let (Some(beside), release) = (&act.subject.placement.beside, &act.subject.placement.release) else {
+        return Ok(());
+    };
+    let blue = Colour::read(api, act, release).await?;
+    let bundles = blue.registrations.bundles(api).await?;
+    conversion::hand_over(api, &beside.release, release, &bundles).await?;
+    if let Some(lease) = SharedLease::of(&act.subject) {
+        lease.prefer(api, blue.group).await?;
+    }
+    Ok(())
 }
 
 /// Takes the second release away.

@@ -127,11 +127,17 @@ impl Workload {
         if self.kind != Kind::Deployment {
             return Ok(0);
         }
-        Ok(self.pods(api, live).await?.into_iter().filter(|current| !current).count())
+        Ok(self.pods(api, live).await?.into_iter().filter(|(_, current)| !current).count())
+    }
+
+    /// Its pods by name, those that are ending included.
+    pub(crate) async fn pod_names(&self, api: &Api) -> Result<Vec<String>, Fault> {
+        let Some(live) = api.find(&self.path()).await? else { return Ok(Vec::new()) };
+        Ok(self.pods(api, &live).await?.into_iter().map(|(name, _)| name).collect())
     }
 
     /// Its pods, those that are ending included: for each whether it is of the newest specification.
-    async fn pods(&self, api: &Api, live: &Value) -> Result<Vec<bool>, Fault> {
+    async fn pods(&self, api: &Api, live: &Value) -> Result<Vec<(String, bool)>, Fault> {
         let labels = live.pointer("/spec/selector/matchLabels").and_then(Value::as_object);
         let selector: Vec<String> = labels
             .into_iter()
@@ -159,7 +165,8 @@ impl Workload {
         }
         let pods = format!("/api/v1/namespaces/{}/pods?labelSelector={selector}", self.namespace);
         let pods = api.list_metadata(&pods).await?;
-        Ok(pods.iter().filter_map(|pod| owners.get(owner(pod)?).copied()).collect())
+        let name = |pod: &Value| pod.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned);
+        Ok(pods.iter().filter_map(|pod| Some((name(pod)?, *owners.get(owner(pod)?)?))).collect())
     }
 
     /// Whether none of its pods is left, those that are ending included.

@@ -1,5 +1,6 @@
 //! A cluster, a fleet that consists of it, and charts to roll out on it.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,7 @@ use slipway_orchestrator::ports::fleet::{Act, Layer, Placement, Snapshot, Subjec
 use slipway_orchestrator::ports::probes::ReleaseAt;
 use slipway_orchestrator::ports::{Fleet as _, Keyring};
 use slipway_testkit::charts::{Chart, ChartBuilder};
-use slipway_testkit::{ControlPlane, Program, Scratch, scratch, until};
+use slipway_testkit::{ControlPlane, Program, RealCluster, Scratch, scratch, until};
 use uuid::Uuid;
 
 use crate::one::One;
@@ -37,9 +38,40 @@ pub(crate) const BOTH: [Program; 2] = [Program::Helm3, Program::Helm4];
 pub(crate) const CRD: &str = "boats.sea.dev";
 pub(crate) const MINUTE: Duration = Duration::from_mins(1);
 
+/// What a cluster is made of.
+pub(crate) enum Ground {
+    /// Without nodes, or with those that only say that pods run.
+    Plane(ControlPlane),
+    /// With a node that runs them.
+    Node(RealCluster, PathBuf),
+}
+
+impl Ground {
+    pub(crate) fn server(&self) -> &str {
+        match self {
+            Self::Plane(plane) => plane.server(),
+            Self::Node(cluster, _) => &cluster.info().server,
+        }
+    }
+
+    pub(crate) fn kubeconfig(&self) -> String {
+        match self {
+            Self::Plane(plane) => plane.kubeconfig().to_owned(),
+            Self::Node(cluster, _) => cluster.kubeconfig(),
+        }
+    }
+
+    fn kubeconfig_file(&self) -> PathBuf {
+        match self {
+            Self::Plane(plane) => plane.kubeconfig_file(),
+            Self::Node(_, file) => file.clone(),
+        }
+    }
+}
+
 /// A cluster, and a fleet that consists of it.
 pub(crate) struct Dock {
-    pub(crate) plane: ControlPlane,
+    pub(crate) plane: Ground,
     pub(crate) client: Client,
     pub(crate) fleet: Arc<KubeFleet>,
     program: Program,
@@ -55,8 +87,21 @@ impl Dock {
 
     pub(crate) async fn on(program: Program, plane: ControlPlane) -> Self {
         let client = plane.client().await.unwrap();
+        Self::at(program, Ground::Plane(plane), client, scratch("helm").unwrap()).await
+    }
+
+    /// On a cluster whose pods really run.
+    pub(crate) async fn with_node(program: Program, cluster: RealCluster) -> Self {
+        let home = scratch("helm").unwrap();
+        let file = home.path().join("kubeconfig");
+        std::fs::write(&file, cluster.kubeconfig()).unwrap();
+        let client = cluster.client().await.unwrap();
+        Self::at(program, Ground::Node(cluster, file), client, home).await
+    }
+
+    async fn at(program: Program, plane: Ground, client: Client, home: Scratch) -> Self {
         let token = enrol(&client, &Rights::Documented).await.unwrap().token.as_str().to_owned();
-        let config: Value = serde_json::from_str(plane.kubeconfig()).unwrap();
+        let config: Value = serde_json::from_str(&plane.kubeconfig()).unwrap();
         let authority = config.pointer("/clusters/0/cluster/certificate-authority-data").unwrap();
         let authority = STANDARD.decode(authority.as_str().unwrap()).unwrap();
         let access = ClusterAccess {
@@ -74,7 +119,7 @@ impl Dock {
         let guardian = slipway_testkit::guardian::guardian().unwrap().to_owned();
         let helm = Some(program.find().unwrap());
         let fleet = Arc::new(KubeFleet::new(connections, HelmPrograms { guardian, helm }));
-        Self { plane, client, fleet, program, id, home: scratch("helm").unwrap() }
+        Self { plane, client, fleet, program, id, home }
     }
 
     /// What is rolled out: a chart, as the release `fleet` in `sea`.

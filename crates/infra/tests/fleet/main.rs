@@ -6,6 +6,7 @@
     reason = "a test that cannot go on ends there"
 )]
 
+mod conflicts;
 mod definitions;
 mod dock;
 mod killed;
@@ -13,5 +14,7 @@ mod killed;
 mod one;
 mod release;
 mod restore;
+mod runtime;
+mod standby;
 mod standing;
 mod switch;

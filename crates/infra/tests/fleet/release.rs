@@ -95,7 +95,7 @@ async fn a_certificate_that_another_tool_injected_survives() {
     const BUNDLE: &str = "/webhooks/0/clientConfig/caBundle";
     for program in BOTH {
         let dock = Dock::open(program).await;
-        let config: Value = serde_json::from_str(dock.plane.kubeconfig()).unwrap();
+        let config: Value = serde_json::from_str(&dock.plane.kubeconfig()).unwrap();
         let real = config.pointer("/clusters/0/cluster/certificate-authority-data").unwrap().clone();
         let webhooks = |version: &str, bundle: &str| {
             chart(version)

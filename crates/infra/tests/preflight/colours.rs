@@ -6,7 +6,7 @@ use slipway_domain::profile::Colour;
 use slipway_orchestrator::ports::fleet::Beside;
 use slipway_orchestrator::ports::probes::ReleaseAt;
 
-use crate::harbour::{Harbour, chart, refusals, told};
+use crate::harbour::{Harbour, chart, definition, refusals, told};
 
 const ROLE: &str = "apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -75,4 +75,29 @@ async fn webhooks_that_an_operator_registers_itself_are_named() {
     let refused = refusals(&harbour.preflight(&subject).await);
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert!(refused[0].ends_with(": ValidatingWebhookConfiguration self-made"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn conversion_that_nobody_would_answer_and_leases_that_differ_are_refused() {
+    let harbour = Harbour::open().await;
+    let plain = definition(&json!({"sails": {"type": "integer"}}));
+    harbour.install(&chart("1.0.0", Some(&plain)).build().unwrap(), "fleet", "sea").await;
+    let mut converted = plain.clone();
+    converted["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"namespace": "sea", "name": "fleet-green"}}}});
+    let mut subject = harbour.subject(&chart("1.1.0", Some(&converted)).build().unwrap(), "1.1.0");
+    subject.placement.beside = Some(green());
+    let refused = refusals(&harbour.preflight(&subject).await);
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(refused[0].ends_with("CustomResourceDefinition boats.sea.dev"), "{refused:?}");
+
+    let mut subject = harbour.subject(&chart("1.1.0", Some(&plain)).build().unwrap(), "1.1.0");
+    let standby = json!({"handover": "standby", "lease": {"name": "boats"}});
+    subject.profile = slipway_domain::profile::Profile::parse(&standby).unwrap();
+    let elsewhere = ReleaseAt { namespace: "lake".to_owned(), name: "fleet".to_owned() };
+    subject.placement.beside = Some(Beside { release: elsewhere, colour: Colour::Green });
+    let refused = refusals(&harbour.preflight(&subject).await);
+    assert!(refused.len() == 1 && refused[0].contains("one Lease"), "{refused:?}");
+    subject.profile.lease.as_mut().unwrap().namespace = Some("sea".to_owned());
+    assert_eq!(refusals(&harbour.preflight(&subject).await), Vec::<String>::new());
 }

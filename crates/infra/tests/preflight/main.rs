@@ -19,4 +19,5 @@ mod plans;
 mod returning;
 mod rights;
 mod smoke;
+mod subcharts;
 mod webhooks;

@@ -46,3 +46,32 @@ spec:
     let unknown = told(&report, CheckKind::Images, Level::Unknown);
     assert!(unknown[0].ends_with(": example.test/crew"), "{unknown:?}");
 }
+
+#[tokio::test]
+async fn what_may_not_even_be_read_is_told_as_the_rules_that_let_it_be() {
+    let plane = ControlPlane::start().await.unwrap();
+    let role = json!({"metadata": {"name": "stowaway"}, "rules": [
+        {"apiGroups": [""], "resources": ["namespaces", "pods", "services"], "verbs": ["get", "list"]},
+        {"apiGroups": ["apps"], "resources": ["*"], "verbs": ["get", "list"]},
+        {"apiGroups": ["admissionregistration.k8s.io"], "resources": ["*"], "verbs": ["get", "list"]},
+        {"apiGroups": ["sea.dev", "discovery.k8s.io"], "resources": ["*"], "verbs": ["get", "list"]},
+        {"nonResourceURLs": ["/version"], "verbs": ["get"]}]});
+    let role: ClusterRole = serde_json::from_value(role).unwrap();
+    let client = plane.client().await.unwrap();
+    Api::all(client).create(&PostParams::default(), &role).await.unwrap();
+    let harbour = Harbour::with(&Rights::Existing("stowaway".to_owned()), plane).await;
+    let first = chart("1.0.0", None).build().unwrap();
+    harbour.install(&first, "fleet", "sea").await;
+    let report = harbour.preflight(&harbour.subject(&first, "1.0.0")).await;
+    let refused: Vec<_> = report.refusals().collect();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert_eq!(refused[0].check, CheckKind::Permitted);
+    assert_eq!(
+        refused[0].objects,
+        [
+            "{apiGroups: [\"apiextensions.k8s.io\"], resources: [\"customresourcedefinitions\"], verbs: [\"get\", \"list\"]}",
+            "{apiGroups: [\"\"], resources: [\"secrets\"], verbs: [\"get\", \"list\"]} in sea",
+            "{apiGroups: [\"autoscaling\"], resources: [\"horizontalpodautoscalers\"], verbs: [\"get\", \"list\"]} in sea",
+        ]
+    );
+}

@@ -219,6 +219,15 @@ pub struct Standing {
     pub arrived: Result<(), String>,
 }
 
+/// What became of CRDs since they were applied: some operators install or change their own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Definitions {
+    /// What was made or changed, each in a sentence.
+    pub changed: Vec<String>,
+    /// What of it breaks objects that are there, each in a sentence that names them.
+    pub broken: Vec<String>,
+}
+
 /// How a release is taken away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Removal {
@@ -254,6 +263,12 @@ pub trait Fleet: Send + Sync {
     /// Which revision the release runs: for blue-green the second one's. A consistent read.
     async fn standing(&self, _subject: &Subject) -> Result<Standing, FleetError> {
         Err(absent())
+    }
+
+    /// Reads CRDs again, now that the controller runs. `snapshot` is what was kept before and while they were
+    /// applied. A consistent read.
+    async fn definitions(&self, _subject: &Subject, _snapshot: &Snapshot) -> Result<Definitions, FleetError> {
+        Ok(Definitions::default())
     }
 
     /// Asks a gate.

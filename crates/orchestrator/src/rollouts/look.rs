@@ -12,7 +12,7 @@ use super::subject::looks_at_first;
 use crate::error::Error;
 use crate::health::rules;
 use crate::manager::Manager;
-use crate::ports::fleet::{FleetError, Subject};
+use crate::ports::fleet::{Definitions, FleetError, Subject};
 use crate::ports::probes::{Freshness, Manner, Target};
 use crate::ports::store::{Place, Rollout};
 
@@ -57,7 +57,33 @@ impl Manager {
             (_, Err(missing)) => return Ok(undecided(now, revision, missing.clone())),
             (Check::Undecided, Ok(())) => Seen::Undecided,
         };
-        Ok(Observation { at: now, revision, health, text })
+        if health != Seen::Passed || looks_at_first(stage) {
+            return Ok(Observation { at: now, revision, health, text });
+        }
+        match self.definitions_of(rollout, cluster, &subject).await? {
+            Ok(Definitions { broken, .. }) if !broken.is_empty() => {
+                Ok(Observation { at: now, revision, health: Seen::Failed, text: broken.join("; ") })
+            }
+            Ok(Definitions { changed, .. }) => {
+                let text = [vec![text], changed].concat().join("; ");
+                Ok(Observation { at: now, revision, health, text })
+            }
+            Err(why) => Ok(undecided(now, revision, why)),
+        }
+    }
+
+    /// What became of CRDs since they were applied there, or why that cannot be told.
+    async fn definitions_of(
+        &self,
+        rollout: &Rollout,
+        cluster: &Name,
+        subject: &Subject,
+    ) -> Result<Result<Definitions, String>, Error> {
+        let Some(snapshot) = self.snapshot(rollout.id, cluster).await? else {
+            return Ok(Ok(Definitions::default()));
+        };
+        let found = self.parts.fleet.definitions(subject, &snapshot).await;
+        Ok(found.map_err(|error| format!("CRDs cannot be read again: {error}")))
     }
 
     /// What a look at the operator says beyond what was broken before, whether pods crash, and a sentence.

@@ -15,8 +15,8 @@ use super::super::api::Api;
 use super::super::custom::{self, readable};
 use super::super::fault::Fault;
 use super::super::judgement::{Hit, judge};
-use super::super::migrate;
 use super::super::site::Site;
+use super::super::{migrate, reread};
 use super::{established, names, path, put};
 
 /// How many objects a sentence names.
@@ -127,9 +127,12 @@ async fn down(api: &Api, name: &str, live: &Value, older: &str, placement: &Plac
 
 /// The CRDs that came with the version and stay, since deleting them deletes objects.
 async fn newcomers(api: &Api, act: &Act, snapshot: &Snapshot) -> Result<Option<String>, Fault> {
-    let mut there = Vec::new();
+    let mut there = reread::newcomers(api, snapshot, &act.subject.placement).await?;
     for name in names(act) {
-        if !snapshot.crds.contains_key(&name) && api.find(&path(&name)).await?.is_some() {
+        if !there.contains(&name)
+            && !snapshot.crds.contains_key(&name)
+            && api.find(&path(&name)).await?.is_some()
+        {
             there.push(name);
         }
     }

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use slipway_domain::preflight::{CheckKind, Finding, Level};
+use slipway_domain::profile::Handover;
 use slipway_orchestrator::ports::fleet::Subject;
 
 use super::super::api::{Api, Trouble};
+use super::super::conversion;
+use super::super::crds::{name, path};
 use super::super::definition::release_of;
 use super::installed::Installed;
 use super::items::Item;
@@ -17,6 +20,7 @@ pub(super) async fn findings(
     subject: &Subject,
     installed: Option<&Installed>,
     items: &[Item],
+    crds: &[Value],
 ) -> Result<Vec<Finding>, Trouble> {
     if subject.placement.beside.is_none() {
         return Ok(Vec::new());
@@ -55,6 +59,32 @@ pub(super) async fn findings(
             )
         };
         found.push(finding(level, text).about(injected));
+    }
+    let mut unconverted = Vec::new();
+    for crd in crds {
+        if let Some(live) = api.find(&path(name(crd))).await?
+            && conversion::is_new(crd, &live)
+        {
+            unconverted.push(format!("CustomResourceDefinition {}", name(crd)));
+        }
+    }
+    if !unconverted.is_empty() {
+        let text = "the new version converts these by a webhook, which nobody answers before the switch; take another \
+                    strategy for this version";
+        found.push(finding(Level::Refused, text).about(unconverted));
+    }
+    let apart =
+        subject.placement.beside.as_ref().is_some_and(|beside| beside.release.namespace != first.namespace);
+    if let (true, Handover::Standby, Some(lease)) = (apart, subject.profile.handover, &subject.profile.lease)
+        && lease.namespace.is_none()
+    {
+        let text = format!(
+            "both colours have to elect their leader on one Lease, and each would look for {} in its own namespace; \
+             name a namespace in the profile's lease, and values in colouredValues that make both use it, or let \
+             both colours be in one namespace",
+            lease.name
+        );
+        found.push(finding(Level::Refused, &text));
     }
     if found.is_empty() {
         found.push(finding(Level::Passed, "both colours can stand beside each other"));
