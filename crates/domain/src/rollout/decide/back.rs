@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::cluster::{Runs, Stage, Watch};
+use super::super::cluster::{ClusterState, Runs, Stage, Watch};
 use super::super::plan::WaveKind;
 use super::super::state::{Back, Phase, Status};
 use super::super::step::StepKind;
@@ -124,6 +124,52 @@ impl Deciding<'_> {
 
     /// Begins with the clusters that are to be taken back, as many at once as may be changed.
     pub(super) fn start_backs(&mut self) {
+        let due: Vec<(Name, usize)> = self
+            .back_limits()
+            .into_iter()
+            .filter(|(name, _)| {
+                let cluster = self.state.clusters.get(name);
+                cluster.is_some_and(|c| c.is_going_back() && !c.stage.is_back() && c.step.is_none())
+            })
+            .collect();
+        let mut moving = self.moving_on();
+        for (name, limit) in due {
+            // One that was on its way forward is being changed already.
+            let counted = self.state.clusters.get(&name).is_some_and(|c| c.stage.is_moving());
+            if counted {
+                self.start_back(&name);
+            } else if moving < limit {
+                self.start_back(&name);
+                moving += 1;
+            }
+        }
+    }
+
+    /// The clusters that stood aside and may be tried again now: those of the others come first.
+    pub(super) fn backs_to_retry(&mut self) -> BTreeSet<Name> {
+        let mut found = BTreeSet::new();
+        if !self.state.clusters.values().any(ClusterState::is_aside) {
+            return found;
+        }
+        let mut moving = self.moving_on();
+        for (name, limit) in self.back_limits() {
+            let Some(cluster) = self.state.clusters.get(&name).filter(|c| c.is_aside()) else { continue };
+            let retry_at = cluster.retry_at;
+            if moving < limit && retry_at.is_none_or(|at| self.reached(at)) {
+                found.insert(name);
+                moving += 1;
+            }
+        }
+        found
+    }
+
+    /// How many clusters are being changed, without those that stand aside.
+    fn moving_on(&self) -> usize {
+        self.state.clusters.values().filter(|c| c.stage.is_moving() && !c.is_aside()).count()
+    }
+
+    /// All clusters, newest wave first, each with how many may be changed at once when it is taken back.
+    fn back_limits(&self) -> Vec<(Name, usize)> {
         let beside = self.is_blue_green();
         let mut limits: BTreeMap<&Name, usize> = BTreeMap::new();
         let mut order: Vec<&Name> = Vec::new();
@@ -138,13 +184,9 @@ impl Deciding<'_> {
             }
         }
         let mut seen = BTreeSet::new();
-        let due: Vec<(Name, usize)> = order
+        order
             .into_iter()
             .filter(|name| seen.insert(*name))
-            .filter(|name| {
-                let cluster = self.state.clusters.get(*name);
-                cluster.is_some_and(|c| c.is_going_back() && !c.stage.is_back() && c.step.is_none())
-            })
             .map(|name| {
                 // Green that does no work yet can be removed from more clusters at once.
                 let idle =
@@ -152,18 +194,7 @@ impl Deciding<'_> {
                 let limit = limits.get(name).copied().unwrap_or(1).max(1);
                 (name.clone(), if idle { limit.max(IDLE) } else { limit })
             })
-            .collect();
-        let mut moving = self.moving();
-        for (name, limit) in due {
-            // One that was on its way forward is being changed already.
-            let counted = self.state.clusters.get(&name).is_some_and(|c| c.stage.is_moving());
-            if counted {
-                self.start_back(&name);
-            } else if moving < limit {
-                self.start_back(&name);
-                moving += 1;
-            }
-        }
+            .collect()
     }
 
     /// The first step back depends on how far the cluster came.
@@ -179,5 +210,12 @@ impl Deciding<'_> {
         };
         cluster.enter(first, now);
         cluster.watch = Watch::default();
+    }
+}
+
+impl ClusterState {
+    /// Whether it could not be taken back yet and waits to be tried again: the others need not wait for it.
+    pub fn is_aside(&self) -> bool {
+        self.stage.is_back() && self.step.is_none() && self.retry_at.is_some()
     }
 }

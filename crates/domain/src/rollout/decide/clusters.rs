@@ -108,6 +108,7 @@ impl Deciding<'_> {
             self.state.phase,
             Phase::Preflight | Phase::Consent | Phase::Wave { .. } | Phase::CatchUp
         );
+        let again = self.backs_to_retry();
         for name in self.which(|cluster| cluster.step.is_none()) {
             let Some(cluster) = self.state.clusters.get(&name) else { continue };
             let kind = match cluster.stage {
@@ -115,9 +116,9 @@ impl Deciding<'_> {
                 stage if cluster.back && stage.is_forward() => None,
                 stage => stage.step(),
             };
-            let retry_at = cluster.retry_at;
+            let (retry_at, aside) = (cluster.retry_at, cluster.is_aside());
             if let Some(kind) = kind
-                && retry_at.is_none_or(|at| self.reached(at))
+                && if aside { again.contains(&name) } else { retry_at.is_none_or(|at| self.reached(at)) }
             {
                 self.begin(&name, kind);
             }

@@ -87,7 +87,7 @@ impl World {
             .state
             .clusters
             .iter()
-            .filter(|(_, cluster)| cluster.stage.is_moving())
+            .filter(|(_, cluster)| cluster.stage.is_moving() && !cluster.is_aside())
             .map(|(name, _)| name)
             .collect();
         let limit = if let Phase::Wave { index, .. } = self.state.phase {

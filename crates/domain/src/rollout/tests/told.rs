@@ -53,8 +53,8 @@ fn the_status_of_a_rollback_names_its_clusters() {
     let progress = world.state.rollback().unwrap();
     assert_eq!(
         (progress.going, progress.waiting),
-        (vec![name("prod-02")], vec![name("prod-00")]),
-        "newest first"
+        (vec![name("prod-01"), name("prod-02")], vec![name("prod-00")]),
+        "newest first, and one that is tried again keeps nobody waiting"
     );
     world.run(DAY);
     let progress = world.state.rollback().unwrap();

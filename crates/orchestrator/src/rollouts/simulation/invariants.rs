@@ -228,7 +228,7 @@ fn check_limit(state: &State) {
     let moving: Vec<&Name> = state
         .clusters
         .iter()
-        .filter(|(_, cluster)| cluster.stage.is_moving())
+        .filter(|(_, cluster)| cluster.stage.is_moving() && !cluster.is_aside())
         .map(|(name, _)| name)
         .collect();
     let limit = if let Phase::Wave { index, .. } = state.phase {
