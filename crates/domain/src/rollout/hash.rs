@@ -20,6 +20,9 @@ struct Shown<'a> {
     settings: &'a Settings,
     waves: &'a [Wave],
     changes: BTreeMap<&'a Name, Option<&'a str>>,
+    /// The same plan after a no is another question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusals: Option<u32>,
 }
 
 impl State {
@@ -37,6 +40,7 @@ impl State {
                 .iter()
                 .map(|(name, cluster)| (name, cluster.fit.as_ref().map(|fit| fit.digest.as_str())))
                 .collect(),
+            refusals: Some(self.refusals).filter(|refusals| *refusals > 0),
         };
         // Plain data with keys that are text: writing it as JSON cannot fail.
         let text = serde_json::to_vec(&shown).unwrap_or_default();

@@ -174,6 +174,9 @@ pub struct State {
     pub plan: Option<PlanHash>,
     /// How often people were asked: tells an answer from one to an earlier question.
     pub asks: u32,
+    /// How often people said no after the first change: whoever goes on then asks them anew.
+    #[serde(default)]
+    pub refusals: u32,
     /// What people agreed to: the changes, by environment.
     pub agreed: BTreeSet<(Environment, String)>,
     /// The waves that somebody promoted, by number.
@@ -211,6 +214,7 @@ impl State {
             paused: None,
             plan: None,
             asks: 0,
+            refusals: 0,
             agreed: BTreeSet::new(),
             promoted: BTreeSet::new(),
             passed: 0,

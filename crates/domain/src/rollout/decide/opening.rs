@@ -125,6 +125,8 @@ impl Deciding<'_> {
                     return true;
                 }
                 Answer::No(reason) => {
+                    // Whoever resumes asks again; the answer to this question stands.
+                    self.state.refusals += 1;
                     self.pause(format!("{reason}; the plan changed since it was approved"));
                     return false;
                 }

@@ -80,6 +80,27 @@ fn a_helm_failure_takes_back_and_a_failing_rollback_is_retried_then_named_withou
 }
 
 #[test]
+fn a_cluster_that_cannot_be_taken_back_yet_does_not_keep_the_others_waiting() {
+    for away in [false, true] {
+        let mut settings = canary();
+        settings.max_unavailable = Some(Amount::Count(1));
+        let mut world = world(settings, many(4));
+        let last = world.sim("prod-03");
+        last.helm_fails = true;
+        last.restore_fails = 100;
+        if away {
+            world.until(|state| state.status == Status::RollingBack);
+            let (from, until) = (world.now, world.now + mins(50));
+            world.sim("prod-03").away.push((from, until));
+        }
+        world.until(|state| stage(state, "prod-00") == Stage::RolledBack);
+        assert_eq!(world.state.status, Status::RollingBack);
+        assert_ne!(stage(&world.state, "prod-03"), Stage::RollbackFailed, "it is still tried");
+        assert_eq!(world.run(DAY), Status::Failed);
+    }
+}
+
+#[test]
 fn failures_within_the_budget_end_as_failed_with_nothing_taken_back() {
     let mut settings = canary();
     settings.failure_budget = Some(Amount::Count(1));
@@ -271,10 +292,12 @@ fn a_plan_that_changes_after_approval_is_asked_about_again() {
     assert_ne!(world.state.plan, plan);
     assert_eq!(world.told("rollingBack"), 0, "nothing is taken back by itself");
     assert!(world.state.paused.clone().unwrap().reason.contains("what is this?"));
+    let refused = world.state.plan.clone();
     world.consent = Consent::Granted;
     world.command(mins(1), super::super::Command::Resume);
     assert_eq!(world.run(DAY), Status::Completed);
     assert_eq!(world.state.asks, asks + 2);
+    assert_ne!(world.state.plan, refused, "the no stands, so going on is another question");
 }
 
 #[test]
