@@ -122,7 +122,10 @@ impl World for Manager {
         if let Some(snapshot) = &acted.snapshot {
             if let (StepKind::Snapshot, Some(baseline)) = (step.key.kind, &snapshot.baseline) {
                 let place = Place { cluster: placement.cluster, operator: rollout.operator };
-                changes = changes.write(HealthWrite::Baseline(place, Box::new(baseline.clone())));
+                // A baseline belongs to a place that is watched, which one that was installed a moment ago is not yet.
+                changes = self
+                    .check_soon(changes, place)
+                    .write(HealthWrite::Baseline(place, Box::new(baseline.clone())));
             }
             let sealed = self.seal_snapshot(id, cluster, snapshot)?;
             changes =
