@@ -3,8 +3,8 @@
 use std::fs;
 
 use serde_json::Value;
-use slipway_testkit::Fleet;
 use slipway_testkit::charts::ChartRepository;
+use slipway_testkit::{ControlPlane, Fleet};
 
 use crate::fleet::{greeter, install, kubeconfig};
 use crate::person::Person;
@@ -40,7 +40,9 @@ async fn a_bare_machine_becomes_a_manager_of_three_clusters() {
 
     // One by itself, two at once.
     let own = person.folder().join("kubeconfig");
-    let named = [("prod-eu", &planes[0]), ("stage-eu", &planes[1]), ("stage-us", &planes[2])];
+    let named =
+        ["prod-eu", "stage-eu", "stage-us"].into_iter().zip(planes.iter().map(ControlPlane::kubeconfig));
+    let named: Vec<_> = named.collect();
     fs::write(&own, kubeconfig(&named)).unwrap();
     let own = own.display().to_string();
     let add = ["cluster", "add", "prod-eu", "--kubeconfig", &own, "--environment", "production"];

@@ -6,16 +6,18 @@
     reason = "a test that cannot go on ends there"
 )]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod curl;
 mod database;
 mod embedded;
 mod first_day;
-mod fleet;
 mod outage;
-mod person;
-mod program;
 mod rollout;
 mod secrets;
 mod settings;
 mod several;
 mod tls;
+
+use support::{fleet, person, program};

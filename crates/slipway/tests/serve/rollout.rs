@@ -86,7 +86,8 @@ async fn a_canary_goes_out_and_a_version_whose_webhook_fails_comes_back() {
     let served = Served::start(folder.path(), &["--clusters-allow-loopback=true"]).await;
     let person = Person::first_admin(&served, "a long password of my own").await;
     let own = person.folder().join("kubeconfig");
-    let named: Vec<_> = CLUSTERS.into_iter().zip(&planes).collect();
+    let named: Vec<_> =
+        CLUSTERS.into_iter().zip(planes.iter().map(slipway_testkit::ControlPlane::kubeconfig)).collect();
     std::fs::write(&own, kubeconfig(&named)).unwrap();
     let own = own.display().to_string();
     for (contexts, environment) in [("dev-1", "development"), ("stage-1,stage-2", "staging")] {

@@ -48,9 +48,20 @@ spec:
 
 /// Installs a chart as somebody with helm would.
 pub(crate) async fn install(plane: &ControlPlane, chart: &Chart, release: &str, settings: &[&str]) {
+    install_in(plane, chart, release, "greeter", settings).await;
+}
+
+/// The same in a namespace of its own.
+pub(crate) async fn install_in(
+    plane: &ControlPlane,
+    chart: &Chart,
+    release: &str,
+    namespace: &str,
+    settings: &[&str],
+) {
     let files = scratch("charts").unwrap();
     let archive = chart.write_to(files.path()).unwrap().display().to_string();
-    let mut arguments = vec!["install", release, &archive, "--namespace=greeter", "--create-namespace"];
+    let mut arguments = vec!["install", release, &archive, "--create-namespace", "--namespace", namespace];
     arguments.extend(settings);
     helm(plane, files.path(), &arguments).await;
 }
@@ -67,12 +78,12 @@ async fn helm(plane: &ControlPlane, home: &Path, arguments: &[&str]) {
         .unwrap();
 }
 
-/// The kubeconfig of somebody who works with several clusters.
-pub(crate) fn kubeconfig(planes: &[(&str, &ControlPlane)]) -> String {
+/// The kubeconfig of somebody who works with several clusters, made of those of each.
+pub(crate) fn kubeconfig(clusters: &[(&str, &str)]) -> String {
     let mut config =
         json!({"apiVersion": "v1", "kind": "Config", "clusters": [], "users": [], "contexts": []});
-    for (name, plane) in planes {
-        let own: serde_json::Value = serde_json::from_str(plane.kubeconfig()).unwrap();
+    for (name, kubeconfig) in clusters {
+        let own: serde_json::Value = serde_json::from_str(kubeconfig).unwrap();
         for (list, inner) in [("clusters", "cluster"), ("users", "user")] {
             let entry = json!({"name": name, inner: own[list][0][inner]});
             config[list].as_array_mut().unwrap().push(entry);
@@ -80,6 +91,6 @@ pub(crate) fn kubeconfig(planes: &[(&str, &ControlPlane)]) -> String {
         let context = json!({"name": name, "context": {"cluster": name, "user": name}});
         config["contexts"].as_array_mut().unwrap().push(context);
     }
-    config["current-context"] = planes[0].0.into();
+    config["current-context"] = clusters[0].0.into();
     config.to_string()
 }

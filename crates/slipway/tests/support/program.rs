@@ -114,7 +114,8 @@ impl Served {
             .unwrap();
     }
 
-    fn signal(&self, signal: Signal) {
+    /// Sends it a signal: `STOP` freezes it, `CONT` wakes it.
+    pub(crate) fn signal(&self, signal: Signal) {
         let process = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(process, signal).unwrap();
     }

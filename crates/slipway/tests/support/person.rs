@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use crate::program::{LONG, Served, slipway};
+use super::program::{LONG, Served, slipway};
 
 /// Whoever works with a server from a terminal, with a home of their own.
 pub(crate) struct Person {
