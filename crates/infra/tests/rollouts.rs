@@ -6,8 +6,12 @@
     reason = "a test that cannot go on ends there"
 )]
 
+#[path = "../../orchestrator/src/rollouts/simulation/promises.rs"]
+mod cases;
 #[path = "rollouts/history.rs"]
 mod history;
+#[path = "rollouts/promises.rs"]
+mod promises;
 #[path = "rollouts/records.rs"]
 mod records;
 #[path = "rollouts/reservations.rs"]

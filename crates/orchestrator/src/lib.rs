@@ -4,6 +4,10 @@
 //! rules, and writes with one [`commit`](ports::Store::commit). No database, no HTTP, no Kubernetes here:
 //! those are behind the [`ports`], which `infra` implements.
 
+// The cases that rows go through are shared with tests elsewhere, which know this crate by its name.
+#[cfg(test)]
+extern crate self as slipway_orchestrator;
+
 pub mod approvals;
 pub mod audit;
 pub mod changes;

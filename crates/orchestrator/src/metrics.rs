@@ -264,6 +264,7 @@ impl Metrics {
             Outcome::Done(_) => "done",
             Outcome::Unreachable { .. } => "unreachable",
             Outcome::Hiccup { .. } => "hiccup",
+            Outcome::Lost { .. } => "lost",
             Outcome::Failed { .. } => "failed",
         };
         let labels = Stepped { step: format!("{:?}", step.kind), result };

@@ -282,6 +282,7 @@ fn outcome(outcome: Outcome) -> (StepResult, Option<String>) {
         Outcome::Done(Found::Nothing | Found::Fits { .. } | Found::Kept(_)) => (StepResult::Done, None),
         Outcome::Unreachable { reason } => (StepResult::Unreachable, Some(reason)),
         Outcome::Hiccup { reason } => (StepResult::Hiccup, Some(reason)),
+        Outcome::Lost { reason } => (StepResult::Lost, Some(reason)),
         Outcome::Failed { reason } => (StepResult::Failed, Some(reason)),
     }
 }

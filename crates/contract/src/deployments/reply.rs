@@ -491,6 +491,8 @@ pub enum StepResult {
     Unreachable,
     /// It failed in a way that may pass, and is tried again.
     Hiccup,
+    /// The server that was at it was lost; it is tried again, and the cluster is not blamed.
+    Lost,
     /// It failed.
     Failed,
 }

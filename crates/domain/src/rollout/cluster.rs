@@ -192,6 +192,9 @@ pub struct ClusterState {
     pub attempts: BTreeMap<StepKind, u32>,
     /// How often the present step failed in a row in a way that may pass.
     pub hiccups: u32,
+    /// How often whoever was at the present step was lost, in a row.
+    #[serde(default)]
+    pub lost: u32,
     /// Not to be tried again before.
     pub retry_at: Option<Timestamp>,
     /// The last preflight that found nothing in the way.
@@ -231,6 +234,7 @@ impl ClusterState {
             step: None,
             attempts: BTreeMap::new(),
             hiccups: 0,
+            lost: 0,
             retry_at: None,
             fit: None,
             touched: None,

@@ -245,6 +245,7 @@ impl ClusterState {
         self.stage = stage;
         self.since = now;
         self.hiccups = 0;
+        self.lost = 0;
         self.retry_at = None;
         self.unreachable = None;
     }

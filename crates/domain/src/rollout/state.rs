@@ -238,6 +238,44 @@ impl State {
         self.clusters.iter().filter_map(act).collect()
     }
 
+    /// The same, of clusters only this one with its target: all that is needed to change it or to look at it.
+    pub fn about(&self, cluster: &Name) -> Self {
+        let spec = &self.spec;
+        let target = spec.targets.iter().find(|target| target.cluster == *cluster);
+        let spec = Spec {
+            rollout: spec.rollout,
+            operator: spec.operator.clone(),
+            version: spec.version.clone(),
+            settings: spec.settings.clone(),
+            targets: target.cloned().into_iter().collect(),
+            smoke: spec.smoke,
+            migrate: spec.migrate,
+        };
+        let here = self.clusters.get_key_value(cluster);
+        Self {
+            spec,
+            waves: Vec::new(),
+            status: self.status,
+            phase: self.phase.clone(),
+            since: self.since,
+            clusters: here.into_iter().map(|(name, state)| (name.clone(), state.clone())).collect(),
+            paused: self.paused.clone(),
+            plan: self.plan.clone(),
+            asks: self.asks,
+            refusals: self.refusals,
+            agreed: BTreeSet::new(),
+            promoted: self.promoted.clone(),
+            passed: self.passed,
+            gates: self.gates.clone(),
+            excused: self.excused,
+            commands: self.commands,
+            reason: self.reason.clone(),
+            completed: self.completed,
+            replaced_by: self.replaced_by,
+            at: self.at,
+        }
+    }
+
     /// The environment of a target.
     pub fn environment(&self, cluster: &Name) -> Environment {
         let target = self.spec.targets.iter().find(|target| target.cluster == *cluster);

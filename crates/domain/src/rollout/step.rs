@@ -177,9 +177,14 @@ pub enum Outcome {
         /// Why.
         reason: String,
     },
-    /// It failed in a way that may pass: a timeout of one call, a conflict, a server that was lost.
+    /// It failed in a way that may pass: a timeout of one call, a conflict.
     Hiccup {
         /// Why.
+        reason: String,
+    },
+    /// Whoever was at it was lost, and the attempt is over without a result. That says nothing about the cluster.
+    Lost {
+        /// What is known of it.
         reason: String,
     },
     /// It failed, and trying again is of no use: helm says no, or its deadline passed.

@@ -68,11 +68,11 @@ pub(crate) async fn look(site: &Site, api: &Api, act: &Act, release: &ReleaseAt)
         site.take_back(&attempt.secret).await?;
         return Ok(Before::Over(over));
     }
-    let begun = attempt.record(&records).is_some();
+    let (begun, mut waited) = (attempt.record(&records).is_some(), false);
     if act.resumed || begun {
         let there = site.take_back(&attempt.secret).await?;
         if there || begun {
-            outlive(site, act).await?;
+            waited = outlive(site, act).await?;
             records = revisions::list(api, release).await?;
             if let Some(over) = ended(api, release, attempt.record(&records)).await? {
                 return Ok(Before::Over(over));
@@ -84,27 +84,20 @@ pub(crate) async fn look(site: &Site, api: &Api, act: &Act, release: &ReleaseAt)
         records.retain(|record| record.labels.get(LABEL) != Some(&attempt.label));
     }
     settle(api, release, &records).await?;
-    if act.deadline <= act.now {
-        return Ok(Before::Over(Outcome::Failed {
-            reason: "its time was over before it was done".to_owned(),
-        }));
+    if waited || act.deadline <= act.now {
+        let reason = "whoever was at it was lost, and its time is over".to_owned();
+        return Ok(Before::Over(Outcome::Lost { reason }));
     }
     Ok(Before::Free)
 }
 
-/// Waits until nothing of the attempt can reach the cluster any more.
-async fn outlive(site: &Site, act: &Act) -> Result<(), Fault> {
-    if act.deadline <= act.now {
-        return Ok(());
-    }
-    if site.can_take_back().await? {
-        tokio::time::sleep(REMEMBERED).await;
-        return Ok(());
-    }
-    Err(Fault::Hiccup(
-        "another server may still be at it, and its credential cannot be taken back; waiting for its deadline"
-            .to_owned(),
-    ))
+/// Waits until nothing of the attempt can reach the cluster any more; whether its time is over then. Nothing may be
+/// said of it before: whoever would try again under another number would not know that somebody is at it.
+async fn outlive(site: &Site, act: &Act) -> Result<bool, Fault> {
+    let left = Duration::try_from(act.deadline.duration_since(act.now)).unwrap_or_default();
+    let taken_back = left > REMEMBERED && site.can_take_back().await?;
+    tokio::time::sleep(if taken_back { REMEMBERED } else { left }).await;
+    Ok(!taken_back)
 }
 
 /// What came of a revision that ended.

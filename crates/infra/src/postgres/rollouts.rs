@@ -14,7 +14,7 @@ use slipway_domain::rollout::{ActKey, FORMAT, Measurement, Observation, Report};
 use slipway_orchestrator::page::{Page, Window};
 use slipway_orchestrator::ports::StoreError;
 use slipway_orchestrator::ports::store::{
-    Recorded, Rollout, RolloutFilter, RolloutNews, RolloutRows, Sealed, StepRow,
+    Excerpt, Recorded, Rollout, RolloutFilter, RolloutNews, RolloutRows, Sealed, StepRow,
 };
 use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
@@ -45,6 +45,25 @@ impl RolloutRows for PostgresStore {
         query.push(" FROM rollouts WHERE id = ").push_bind(id.0);
         let row = query.build().fetch_optional(self.pool()).await.map_err(refused)?;
         row.as_ref().map(rollout).transpose()
+    }
+
+    async fn rollout_about(&self, id: RolloutId, cluster: &Name) -> Result<Option<Excerpt>, StoreError> {
+        // The large parts are left out here: what all clusters of a large fleet are takes long to send and to read.
+        let row = sqlx::query(
+            "SELECT id, operator_id, format, previous_version, started_by, started_by_id, emergency, may_delete,
+                 trace, created_at, started_at, ended_at, version,
+                 jsonb_set(
+                     (state - ARRAY['clusters', 'waves', 'agreed']) || jsonb_build_object('waves', '[]'::jsonb,
+                         'agreed', '[]'::jsonb, 'clusters', jsonb_build_object($2, state #> ARRAY['clusters', $2])),
+                     '{spec,targets}',
+                     jsonb_path_query_array(state, '$.spec.targets[*] ? (@.cluster == $name)',
+                         jsonb_build_object('name', $2))
+                 ) AS state,
+                 jsonb_build_object($2, placements -> $2) AS placements
+             FROM rollouts WHERE id = $1 AND targets @> ARRAY[$2]",
+        );
+        let row = row.bind(id.0).bind(cluster.as_str()).fetch_optional(self.pool()).await.map_err(refused)?;
+        Ok(row.as_ref().map(rollout).transpose()?.map(Excerpt::of_row))
     }
 
     async fn rollouts_like(&self, beginning: &str) -> Result<Vec<RolloutId>, StoreError> {

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use slipway_domain::id::RolloutId;
+use slipway_domain::name::Name;
 use slipway_domain::rollout::ActKey;
 use slipway_infra::postgres::PostgresStore;
 use slipway_orchestrator::changes::WorkChange;
-use slipway_orchestrator::ports::store::{Recorded, Rollout, RolloutRows as _, RolloutWrite, StepRow};
+use slipway_orchestrator::ports::store::{
+    Excerpt, Recorded, Rollout, RolloutRows as _, RolloutWrite, StepRow,
+};
 use slipway_orchestrator::ports::{Store as _, StoreError};
 use slipway_orchestrator::rollouts::Ledger;
 use slipway_orchestrator::{Changeset, Write};
@@ -27,8 +30,12 @@ impl Ledger for Rows {
         Ok(self.store.time().await? + self.case.offset())
     }
 
-    async fn rollout(&self, id: RolloutId) -> Result<Option<Rollout>, StoreError> {
-        self.store.rollout(id).await
+    async fn rollout(&self, id: RolloutId) -> Result<Option<Arc<Rollout>>, StoreError> {
+        Ok(self.store.rollout(id).await?.map(Arc::new))
+    }
+
+    async fn rollout_about(&self, id: RolloutId, cluster: &Name) -> Result<Option<Excerpt>, StoreError> {
+        self.store.rollout_about(id, cluster).await
     }
 
     async fn recorded(&self, id: RolloutId) -> Result<Recorded, StoreError> {

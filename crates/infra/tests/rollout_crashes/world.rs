@@ -50,7 +50,7 @@ impl Clusters {
             if self.credentials.lock().unwrap().holds(key, credential) {
                 sites.get_mut(&key.cluster).unwrap().act(key, self.plan.is_beside(), kept.as_ref())
             } else {
-                Outcome::Hiccup { reason: "the credential was revoked".to_owned() }
+                Outcome::Lost { reason: "the credential was revoked".to_owned() }
             }
         };
         self.case.at(key.to_string(), When::Acted).await;

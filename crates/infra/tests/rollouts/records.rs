@@ -11,7 +11,9 @@ use slipway_domain::rollout::{
 };
 use slipway_orchestrator::Changeset;
 use slipway_orchestrator::changes::Work;
-use slipway_orchestrator::ports::store::{Recorded, RolloutRows as _, RolloutWrite, Sealed, WorkRows as _};
+use slipway_orchestrator::ports::store::{
+    Excerpt, Recorded, RolloutRows as _, RolloutWrite, Sealed, WorkRows as _,
+};
 use slipway_orchestrator::ports::{Store as _, StoreError};
 
 use crate::scene::{begin, key, name, now, scene, under_way};
@@ -53,6 +55,26 @@ async fn of_two_who_decide_the_second_is_stale() {
     let after: Vec<i64> =
         scene.store().rollout_news(rollout.id, 1, 1).await.unwrap().iter().map(|news| news.number).collect();
     assert_eq!(after, [2]);
+}
+
+#[tokio::test]
+async fn what_is_read_about_one_cluster_is_all_of_it_and_nothing_of_the_others() {
+    let scene = scene().await;
+    let mut rollout = scene.rollout(&["dev", "prod-eu"]);
+    under_way(&mut rollout, &key("dev", StepKind::Release, 1));
+    under_way(&mut rollout, &key("prod-eu", StepKind::Snapshot, 1));
+    scene.begin(&rollout).await.unwrap();
+    for cluster in ["dev", "prod-eu"] {
+        let read = scene.store().rollout_about(rollout.id, &name(cluster)).await.unwrap();
+        assert_eq!(read, Excerpt::of(&rollout, &name(cluster)), "{cluster}");
+        let read = read.unwrap();
+        assert_eq!(read.state.clusters.keys().collect::<Vec<_>>(), [&name(cluster)]);
+        assert_eq!(read.state.spec.targets.len(), 1);
+        assert_eq!(read.placements.len(), 1);
+    }
+    assert_eq!(scene.store().rollout_about(rollout.id, &name("stage")).await.unwrap(), None);
+    let nobody = RolloutId(uuid::Uuid::new_v4());
+    assert_eq!(scene.store().rollout_about(nobody, &name("dev")).await.unwrap(), None);
 }
 
 #[tokio::test]

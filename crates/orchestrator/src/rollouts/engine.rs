@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_domain::id::RolloutId;
-use slipway_domain::rollout::{Action, Consent, Decision, Facts, Part, Phase, State, decide};
+use slipway_domain::rollout::{
+    ActKey, Action, Consent, Decision, Facts, News, Outcome, Part, Phase, State, decide,
+};
 use tracing::{Instrument as _, debug, info_span};
 
 use super::ledger::Ledger;
@@ -20,6 +22,9 @@ use crate::workers::Next;
 
 /// So often what came of a step is tried to be written before the step is given back.
 const TRIES: u32 = 3;
+
+/// How soon a step is gone on with that another server began, where it is not known what came of it.
+const AGAIN: Duration = Duration::from_secs(5);
 
 /// Drives rollouts. It holds nothing: all that it knows is in the rows.
 #[derive(Clone)]
@@ -42,9 +47,9 @@ impl Engine {
         let now = self.ledger.time().await?;
         let decision = decide(before.state.clone(), &facts, now);
         let due = decision.due;
-        let after = self.commit(&before, decision, claim, now).await?;
-        let Some(after) = after else { return Ok(next(due, now)) };
-        self.world.follow_up(&before, &after).await?;
+        if let Some(ended) = self.commit(&before, decision, claim, now).await? {
+            self.world.follow_up(&before, &ended).await?;
+        }
         Ok(next(due, now))
     }
 
@@ -78,7 +83,8 @@ impl Engine {
         Ok(Some((state.asks, self.world.consent(rollout).await?)))
     }
 
-    /// Writes a decision with everything that follows from it; nothing where nothing was decided.
+    /// Writes a decision with everything that follows from it; nothing where nothing was decided. The rollout as it
+    /// is then, if it has ended. States are large, so they are moved rather than copied.
     async fn commit(
         &self,
         before: &Rollout,
@@ -94,7 +100,10 @@ impl Engine {
             }
             decision.state.at = at;
         }
-        let mut after = with_state(before, decision.state.clone());
+        let changes = Changeset::new().fenced(claim.fence());
+        let changes = self.world.tell(before, &decision, changes).await?;
+        let Decision { state, actions, news, .. } = decision;
+        let mut after = with_state(before, state);
         if after.started_at.is_none() && after.state.touched() {
             after.started_at = Some(now);
         }
@@ -103,21 +112,16 @@ impl Engine {
             after.ended_at = ended.then_some(now);
         }
         let id = before.id;
-        let news = decision.news.iter().map(|news| Happened {
-            kind: news.kind.to_owned(),
-            cluster: news.cluster.clone(),
-            text: news.text.clone(),
-        });
-        let mut changes = Changeset::new()
-            .fenced(claim.fence())
-            .write(RolloutWrite::Decide { rollout: Box::new(after.clone()), news: news.collect() });
-        for action in &decision.actions {
+        let happened =
+            |news: News| Happened { kind: news.kind.to_owned(), cluster: news.cluster, text: news.text };
+        let follows = ended.then(|| Rollout { version: after.version + 1, ..after.clone() });
+        let news = news.into_iter().map(happened).collect();
+        let mut changes = changes.write(RolloutWrite::Decide { rollout: Box::new(after), news });
+        for action in &actions {
             changes = intend(changes, id, action, now);
         }
-        changes = self.world.tell(before, &decision, changes).await?;
         self.ledger.commit(changes).await?;
-        after.version += 1;
-        Ok(Some(after))
+        Ok(follows)
     }
 
     /// Does a step, or goes on with one that another server began.
@@ -127,11 +131,12 @@ impl Engine {
             return Ok(Next::Ended);
         };
         let (Some(rollout), Some(mut step)) =
-            (self.ledger.rollout(id).await?, self.ledger.step(id, &key).await?)
+            (self.ledger.rollout_about(id, &key.cluster).await?, self.ledger.step(id, &key).await?)
         else {
             return Ok(Next::Ended);
         };
-        if step.outcome.is_some() {
+        // What only reads is not done where nobody waits for it any more: it ended, or was cancelled.
+        if step.outcome.is_some() || !(key.kind.changes() || is_open(&rollout.state, &key)) {
             return Ok(Next::Ended);
         }
         // Whoever began it under another epoch may still be at it.
@@ -160,6 +165,14 @@ impl Engine {
         );
         trace::link(&span, rollout.trace.as_deref());
         let acted = self.world.act(&rollout, &step, now, resumed).instrument(span).await?;
+        if resumed && key.kind.changes() && is_unsure(&acted.outcome) {
+            // Another server may still be at it, so nothing is said of it before it is provably over: whoever
+            // tries under another number would not know.
+            let left = step.deadline.duration_since(self.ledger.time().await?);
+            if left.is_positive() {
+                return Ok(Next::After(AGAIN.min(Duration::try_from(left).unwrap_or_default())));
+            }
+        }
         self.record(claim, &rollout, &step, &acted).await?;
         Ok(Next::Ended)
     }
@@ -205,7 +218,7 @@ impl Engine {
         else {
             return Ok(Next::Ended);
         };
-        let Some(rollout) = self.ledger.rollout(id).await? else { return Ok(Next::Ended) };
+        let Some(rollout) = self.ledger.rollout_about(id, &cluster).await? else { return Ok(Next::Ended) };
         let Some(state) = rollout.state.clusters.get(&cluster) else { return Ok(Next::Ended) };
         let now = self.ledger.time().await?;
         let seen = self.world.look(&rollout, &cluster, state.revision.as_ref(), now).await?;
@@ -252,12 +265,23 @@ fn intend(changes: Changeset, id: RolloutId, action: &Action, now: Timestamp) ->
     }
 }
 
+/// Whether a step is what was decided.
+fn is_open(state: &State, key: &ActKey) -> bool {
+    let open = state.clusters.get(&key.cluster).and_then(|cluster| cluster.step.as_ref());
+    open.is_some_and(|step| step.kind == key.kind && step.attempt == key.attempt)
+}
+
+/// Whether it may still have been done, or be done by somebody else.
+fn is_unsure(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Unreachable { .. } | Outcome::Hiccup { .. })
+}
+
 /// Whether a decision may wait for people now.
 fn asks(state: &State) -> bool {
     matches!(state.phase, Phase::Consent | Phase::Wave { part: Part::Opening, .. })
 }
 
-/// The same rollout in another state. States are large: the old one is not copied only to be thrown away.
+/// The same rollout in another state; the old one is not copied only to be thrown away.
 fn with_state(rollout: &Rollout, state: State) -> Rollout {
     Rollout {
         id: rollout.id,

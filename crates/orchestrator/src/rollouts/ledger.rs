@@ -5,10 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use slipway_domain::id::RolloutId;
+use slipway_domain::name::Name;
 use slipway_domain::rollout::ActKey;
 
 use crate::changes::Changeset;
-use crate::ports::store::{Recorded, Rollout, StepRow};
+use crate::ports::store::{Excerpt, Recorded, Rollout, StepRow};
 use crate::ports::{Store, StoreError};
 
 /// The rows that the engine stands on: a small part of the store, so that a simulation can have its own.
@@ -18,7 +19,10 @@ pub trait Ledger: Send + Sync {
     async fn time(&self) -> Result<Timestamp, StoreError>;
 
     /// One rollout.
-    async fn rollout(&self, id: RolloutId) -> Result<Option<Rollout>, StoreError>;
+    async fn rollout(&self, id: RolloutId) -> Result<Option<Arc<Rollout>>, StoreError>;
+
+    /// The same, as far as a cluster is concerned.
+    async fn rollout_about(&self, id: RolloutId, cluster: &Name) -> Result<Option<Excerpt>, StoreError>;
 
     /// What was recorded beside its state.
     async fn recorded(&self, id: RolloutId) -> Result<Recorded, StoreError>;
@@ -40,8 +44,12 @@ impl Ledger for StoreLedger {
         self.0.time().await
     }
 
-    async fn rollout(&self, id: RolloutId) -> Result<Option<Rollout>, StoreError> {
-        self.0.rollout(id).await
+    async fn rollout(&self, id: RolloutId) -> Result<Option<Arc<Rollout>>, StoreError> {
+        Ok(self.0.rollout(id).await?.map(Arc::new))
+    }
+
+    async fn rollout_about(&self, id: RolloutId, cluster: &Name) -> Result<Option<Excerpt>, StoreError> {
+        self.0.rollout_about(id, cluster).await
     }
 
     async fn recorded(&self, id: RolloutId) -> Result<Recorded, StoreError> {

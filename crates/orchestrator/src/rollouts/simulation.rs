@@ -11,10 +11,12 @@ mod cluster;
 mod fleet;
 mod invariants;
 mod ledger;
+mod promises;
 mod rows;
 mod scenarios;
 mod servers;
 mod site;
+mod twin;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -241,13 +243,16 @@ impl Simulation {
     }
 }
 
+/// How a seed is tried alone.
+fn again(seed: u64) -> String {
+    let test = std::thread::current().name().unwrap_or("rollouts::simulation").to_owned();
+    format!("SLIPWAY_SEED={seed} cargo test --package slipway-orchestrator --lib -- {test}")
+}
+
 impl Drop for Simulation {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let seed = self.seed;
-            eprintln!(
-                "to see it again: SLIPWAY_SEED={seed} cargo test -p slipway-orchestrator --lib rollouts::simulation"
-            );
+            eprintln!("to see it again: {}", again(self.seed));
         }
     }
 }

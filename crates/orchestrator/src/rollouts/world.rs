@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::ports::fleet::Acted;
 use crate::ports::store::{Rollout, StepRow};
 
-/// What the engine needs beside its rows. Everything here may be asked twice.
+/// What the engine needs beside its rows. Everything here may be asked twice. Whoever acts on a cluster or looks at
+/// it gets of the rollout only what is about that cluster.
 #[async_trait]
 pub trait World: Send + Sync {
     /// The time windows there are, each with its name.
@@ -28,7 +29,7 @@ pub trait World: Send + Sync {
         changes: Changeset,
     ) -> Result<Changeset, Error>;
 
-    /// What has to happen once a decision is written, and may happen again.
+    /// What has to happen once a decision is written with which a rollout has ended, and may happen again.
     async fn follow_up(&self, _before: &Rollout, _after: &Rollout) -> Result<(), Error> {
         Ok(())
     }

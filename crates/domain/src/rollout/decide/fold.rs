@@ -19,6 +19,9 @@ const HICCUPS: u32 = 5;
 /// So often a step back may fail in a row; going back is tried harder.
 const HICCUPS_BACK: u32 = 8;
 
+/// So often whoever is at a step may be lost in a row before it counts against the step: servers may die of it.
+const LOST: u32 = 10;
+
 impl Deciding<'_> {
     pub(super) fn fold(&mut self) {
         for report in &self.facts.reports {
@@ -77,11 +80,13 @@ impl Deciding<'_> {
             Outcome::Done(found) => {
                 cluster.unreachable = None;
                 cluster.hiccups = 0;
+                cluster.lost = 0;
                 cluster.retry_at = None;
                 self.done(name, kind, found);
             }
             Outcome::Unreachable { reason } => self.unreachable(name, kind, reason),
             Outcome::Hiccup { reason } => self.hiccup(name, kind, reason),
+            Outcome::Lost { reason } => self.lost(name, kind, reason),
             Outcome::Failed { reason } if kind.is_back() => self.hiccup(name, kind, reason),
             Outcome::Failed { reason } => self.fail(name, kind, reason),
         }
@@ -209,6 +214,15 @@ impl Deciding<'_> {
             self.stuck(name, reason);
         } else {
             self.fail(name, kind, reason);
+        }
+    }
+
+    /// Whoever was at it was lost: it is tried again at once, and the cluster is not blamed.
+    fn lost(&mut self, name: &Name, kind: StepKind, reason: &str) {
+        let Some(cluster) = self.state.clusters.get_mut(name) else { return };
+        cluster.lost = cluster.lost.saturating_add(1);
+        if cluster.lost >= LOST {
+            self.hiccup(name, kind, reason);
         }
     }
 

@@ -129,3 +129,33 @@ fn no_wave_passes_on_health_that_is_old() {
     let reason = world.state.reason.clone().unwrap();
     assert!(reason.contains("0 of 1 clusters are healthy; nothing good is known of prod-00"), "{reason}");
 }
+
+#[test]
+fn a_server_that_is_lost_is_not_held_against_the_cluster() {
+    let mut world = world(canary(), many(1));
+    world.until(|state| stage(state, "prod-00") == Stage::Release);
+    let cluster = name("prod-00");
+    // What was decided last is lost, whatever it is.
+    let mut lose = || {
+        let step = world.state.clusters[&cluster].step.clone();
+        let outcome = Outcome::Lost { reason: "its server was lost".to_owned() };
+        let report = step.map(|step| {
+            let key = ActKey { cluster: cluster.clone(), kind: step.kind, attempt: step.attempt };
+            Report { key, outcome }
+        });
+        let facts = Facts { reports: report.into_iter().collect(), ..Facts::default() };
+        world.now += mins(2);
+        world.state = decide(world.state.clone(), &facts, world.now).state;
+        world.state.clusters[&cluster].clone()
+    };
+    for attempt in 1..10 {
+        let after = lose();
+        assert_eq!((after.stage, after.hiccups), (Stage::Release, 0), "{attempt}");
+        let next = after.step.expect("it is tried again at once");
+        assert_eq!((next.kind, next.attempt), (StepKind::Release, attempt + 1));
+    }
+    // Servers may die of it; it does not go on for ever.
+    let ended = (0..20).map(|_| lose()).find(|after| after.stage != Stage::Release).expect("an end");
+    assert_eq!(ended.attempts[&StepKind::Release], 14);
+    assert!(ended.back, "{ended:?}");
+}

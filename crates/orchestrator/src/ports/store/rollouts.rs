@@ -1,6 +1,7 @@
 //! Rollouts.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -49,6 +50,47 @@ pub struct Rollout {
     pub ended_at: Option<Timestamp>,
     /// Grows with each change of the state.
     pub version: i64,
+}
+
+/// A rollout as far as one cluster is concerned: of clusters, targets and placements only that one's, and no waves.
+/// A step needs no more, and a fleet may be large. It can be read, and never written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Excerpt(Rollout);
+
+impl Excerpt {
+    /// Of a rollout; nothing where the cluster is no target of it.
+    pub fn of(rollout: &Rollout, cluster: &Name) -> Option<Self> {
+        rollout.state.clusters.get(cluster)?;
+        let here = rollout.placements.get_key_value(cluster);
+        Some(Self(Rollout {
+            id: rollout.id,
+            operator: rollout.operator,
+            state: rollout.state.about(cluster),
+            placements: here.into_iter().map(|(name, place)| (name.clone(), place.clone())).collect(),
+            previous_version: rollout.previous_version.clone(),
+            starter: rollout.starter.clone(),
+            emergency: rollout.emergency.clone(),
+            may_delete: rollout.may_delete.clone(),
+            trace: rollout.trace.clone(),
+            created_at: rollout.created_at,
+            started_at: rollout.started_at,
+            ended_at: rollout.ended_at,
+            version: rollout.version,
+        }))
+    }
+
+    /// Of what a database gave, which left out the rest already.
+    pub fn of_row(rollout: Rollout) -> Self {
+        Self(rollout)
+    }
+}
+
+impl Deref for Excerpt {
+    type Target = Rollout;
+
+    fn deref(&self) -> &Rollout {
+        &self.0
+    }
 }
 
 /// Which rollouts are wanted; nothing set means all.
@@ -125,6 +167,9 @@ pub trait RolloutRows: Send + Sync {
 
     /// One.
     async fn rollout(&self, id: RolloutId) -> Result<Option<Rollout>, StoreError>;
+
+    /// One, as far as a cluster is concerned; nothing where that is no target of it.
+    async fn rollout_about(&self, id: RolloutId, cluster: &Name) -> Result<Option<Excerpt>, StoreError>;
 
     /// Those whose id begins so; people name them by the first few digits. Three at most.
     async fn rollouts_like(&self, beginning: &str) -> Result<Vec<RolloutId>, StoreError>;

@@ -26,6 +26,11 @@ fn hiccup(reason: &str) -> Outcome {
     Outcome::Hiccup { reason: reason.to_owned() }
 }
 
+/// Somebody else was at it, or somebody who is gone: that says nothing about the cluster.
+fn gone(reason: &str) -> Outcome {
+    Outcome::Lost { reason: reason.to_owned() }
+}
+
 fn unreachable() -> Outcome {
     Outcome::Unreachable { reason: "no route to host".to_owned() }
 }
@@ -79,7 +84,7 @@ impl Site {
             let now = inner.now;
             let cluster = inner.fleet.get_mut(name).unwrap();
             if attempt.epoch < cluster.fence {
-                return hiccup("a newer server was here");
+                return gone("a newer server was here");
             }
             if attempt.epoch > cluster.fence {
                 cluster.fence = attempt.epoch;
@@ -98,7 +103,7 @@ impl Site {
             let (now, key) = (inner.now, attempt.key);
             let cluster = inner.fleet.get_mut(name).unwrap();
             if attempt.epoch < cluster.fence {
-                return hiccup("a newer server was here");
+                return gone("a newer server was here");
             }
             if let Some(outcome) = cluster.stamps.get(key) {
                 return outcome.clone();
@@ -107,11 +112,11 @@ impl Site {
             cluster.helm = None;
             cluster.pending = None;
             if now >= attempt.end {
-                return hiccup("the server was lost, and the attempt is over");
+                return gone("the server was lost, and the attempt is over");
             }
         }
         if self.lock().now >= attempt.end {
-            return hiccup("the attempt was over before it began");
+            return gone("the attempt was over before it began");
         }
         match attempt.key.kind {
             StepKind::Release | StepKind::Restore => self.helm(presence, attempt).await,
@@ -131,13 +136,13 @@ impl Site {
             let late = now + span > attempt.end;
             let early = match () {
                 () if killed && !late => Some(hiccup("helm was killed")),
-                () if late && attempt.resumed => Some(hiccup("the rest of the time was too short")),
+                () if late && attempt.resumed => Some(gone("the rest of the time was too short")),
                 () if late => Some(Outcome::Failed { reason: "helm: the deadline passed".to_owned() }),
                 () => None,
             };
             let cluster = inner.fleet.get_mut(name).unwrap();
             if attempt.epoch < cluster.fence {
-                return hiccup("a newer server was here");
+                return gone("a newer server was here");
             }
             assert!(
                 cluster.helm.is_none(),
@@ -156,7 +161,7 @@ impl Site {
         let mut inner = self.lock();
         let said = inner.fleet.get_mut(name).unwrap().ended.remove(&presence.run);
         // Somebody newer cleared it away.
-        said.unwrap_or_else(|| hiccup("helm lost its token"))
+        said.unwrap_or_else(|| gone("helm lost its token"))
     }
 
     /// A few calls; the cluster is changed by one of them.
@@ -169,7 +174,7 @@ impl Site {
             let (fails, lost) = (inner.chance.per_mille(often), inner.chance.per_mille(300));
             let cluster = inner.fleet.get_mut(&attempt.key.cluster).unwrap();
             if attempt.epoch < cluster.fence {
-                return hiccup("a newer server was here");
+                return gone("a newer server was here");
             }
             let away = cluster.is_away(now);
             if (away || fails) && !lost {
@@ -238,7 +243,7 @@ impl Inner {
         let outcome = if let Some(outcome) = helm.early {
             outcome
         } else if !cluster.trusts(helm.epoch, now) {
-            hiccup("helm lost its token")
+            gone("helm lost its token")
         } else if (away || fails) && !lost {
             if away { unreachable() } else { hiccup("helm: the API server was busy") }
         } else if (cluster.helm_fails && !back) || (cluster.restore_fails > 0 && back) {
@@ -267,7 +272,7 @@ impl Inner {
 impl World for Site {
     async fn windows(&self) -> Result<Vec<(String, Window)>, Error> {
         self.travel().await?;
-        Ok(Vec::new())
+        Ok(self.lock().windows.clone())
     }
 
     async fn consent(&self, rollout: &Rollout) -> Result<Consent, Error> {

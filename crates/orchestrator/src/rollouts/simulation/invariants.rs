@@ -7,6 +7,7 @@ use slipway_domain::name::Name;
 use slipway_domain::rollout::{
     ActKey, Facts, Part, Phase, Runs, Seen, Stage, State, Status, StepKind, Wave, WaveKind, why,
 };
+use slipway_domain::settings::window::{Opening, opening};
 
 use super::cluster::NEW;
 use super::site::Inner;
@@ -74,6 +75,7 @@ impl Inner {
             if is_forward(key.kind) {
                 self.check_turn(key);
             }
+            self.check_window(key);
         }
         let state = &self.rows.rollout.state;
         check_limit(state);
@@ -88,6 +90,18 @@ impl Inner {
                 let told = why.rollout.as_ref().is_some_and(|wait| !wait.what.is_empty());
                 assert!(told, "it does not say what it waits for: {:?}", state.phase);
             }
+        }
+    }
+
+    /// No cluster begins while a window is closed for it. What began before goes on.
+    fn check_window(&self, key: &ActKey) {
+        let state = &self.rows.rollout.state;
+        let begins = matches!(key.kind, StepKind::Snapshot | StepKind::Switch)
+            && state.clusters[&key.cluster].since == state.at;
+        if begins && !self.windows.is_empty() {
+            let environment = state.environment(&key.cluster);
+            let opening = opening(&self.windows, environment, &state.spec.operator, state.at);
+            assert_eq!(opening, Opening::Open, "{key} begins at {}", state.at);
         }
     }
 

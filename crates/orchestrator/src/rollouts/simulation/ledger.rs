@@ -1,14 +1,17 @@
 //! The engine's rows, over a way to the database that takes its time and sometimes loses an answer.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use slipway_domain::id::RolloutId;
+use slipway_domain::name::Name;
 use slipway_domain::rollout::ActKey;
 
 use super::site::{Defect, Event, Inner, Site};
 use crate::changes::{Changeset, WorkChange, Write};
 use crate::ports::StoreError;
-use crate::ports::store::{Recorded, Rollout, RolloutWrite, StepRow};
+use crate::ports::store::{Excerpt, Recorded, Rollout, RolloutWrite, StepRow};
 use crate::rollouts::{Ledger, ROLLOUT};
 
 impl Site {
@@ -63,10 +66,16 @@ impl Ledger for Site {
         Ok(now)
     }
 
-    async fn rollout(&self, id: RolloutId) -> Result<Option<Rollout>, StoreError> {
+    async fn rollout(&self, id: RolloutId) -> Result<Option<Arc<Rollout>>, StoreError> {
         self.travel().await?;
         let inner = self.lock();
-        Ok(Some(inner.rows.rollout.clone()).filter(|rollout| rollout.id == id))
+        Ok(Some(Arc::clone(&inner.rows.rollout)).filter(|rollout| rollout.id == id))
+    }
+
+    async fn rollout_about(&self, id: RolloutId, cluster: &Name) -> Result<Option<Excerpt>, StoreError> {
+        self.travel().await?;
+        let inner = self.lock();
+        Ok(Excerpt::of(&inner.rows.rollout, cluster).filter(|rollout| rollout.id == id))
     }
 
     async fn recorded(&self, _id: RolloutId) -> Result<Recorded, StoreError> {
@@ -113,7 +122,10 @@ impl Ledger for Site {
             };
             let kinds: Vec<&'static str> = changes.work.iter().filter_map(due).collect();
             let now = inner.database_time();
+            let claim = inner.holders.get(&inner.current);
+            let lost = claim.is_some_and(|claim| !inner.rows.holds(&claim.fence()));
             inner.rows.commit(changes, now)?;
+            assert!(!lost, "a server that had lost its claim wrote something");
             if tells {
                 let now = inner.now;
                 inner.watch.told.get_or_insert(now);

@@ -1,6 +1,7 @@
 //! The rows, in memory: the twin of what PostgreSQL holds, with the same conditions on every write.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -23,7 +24,7 @@ pub(super) struct WorkRow {
 
 /// The rows of one rollout.
 pub(super) struct Rows {
-    pub(super) rollout: Rollout,
+    pub(super) rollout: Arc<Rollout>,
     pub(super) steps: BTreeMap<ActKey, StepRow>,
     observations: BTreeMap<Name, Observation>,
     measurements: BTreeMap<String, Measurement>,
@@ -55,7 +56,7 @@ impl Rows {
     pub(super) fn begin(rollout: Rollout) -> Self {
         let reserved = rollout.placements.values().map(|placement| placement.cluster).collect();
         Self {
-            rollout,
+            rollout: Arc::new(rollout),
             steps: BTreeMap::new(),
             observations: BTreeMap::new(),
             measurements: BTreeMap::new(),
@@ -149,7 +150,7 @@ impl Rows {
                     }
                     _ => {}
                 }
-                self.rollout = Rollout { version: rollout.version + 1, ..*rollout };
+                self.rollout = Arc::new(Rollout { version: rollout.version + 1, ..*rollout });
                 self.news.extend(news.into_iter().map(|news| (news.kind, news.cluster, news.text)));
             }
             RolloutWrite::Intend { key, deadline, .. } => {
@@ -227,6 +228,9 @@ impl Rows {
         lease: Duration,
         now: Timestamp,
     ) -> Vec<Claim> {
+        if most == 0 {
+            return Vec::new();
+        }
         let free = |row: &WorkRow| row.due <= now && row.claim_until.is_none_or(|until| until < now);
         let mut due: Vec<(Timestamp, String)> = self
             .of_kind(kind)

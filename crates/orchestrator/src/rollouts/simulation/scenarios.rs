@@ -1,8 +1,10 @@
 //! Fleets, faults and people, by seed.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use jiff::SignedDuration;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use slipway_domain::access::Environment;
 use slipway_domain::cluster::Labels;
@@ -12,12 +14,13 @@ use slipway_domain::rollout::{
     Amount, BlueGreen, Canary, Command, Consent, Direct, Facts, Gate, Phase, Rolling, Seen, Settings, Stage,
     Status, StepKind, Strategy, Target, why,
 };
+use slipway_domain::settings::Window;
 use uuid::Uuid;
 
 use super::chance::Chance;
 use super::cluster::NEW;
 use super::site::{Defect, Event, Faults, start};
-use super::{Simulation, Unrest};
+use super::{Simulation, Unrest, again};
 
 /// Everything that may pass goes wrong.
 const TRANSIENT: Faults =
@@ -149,7 +152,7 @@ fn with_faults_that_pass_999_of_1000_rollouts_complete() {
         let status = simulation.run(DAYS);
         assert!(simulation.is_over(), "it goes on for ever: {}", told(&simulation));
         if status != Status::Completed {
-            failed.push((seed, told(&simulation)));
+            failed.push((again(seed), told(&simulation)));
         }
         simulation.with(|inner| {
             let watch = &inner.watch;
@@ -190,7 +193,7 @@ fn a_bad_version_is_taken_back_everywhere_whatever_passes_meanwhile() {
         });
         let left = on_target(&simulation) > 0 && status == Status::RolledBack;
         if !back || left {
-            failed.push((seed, told(&simulation)));
+            failed.push((again(seed), told(&simulation)));
         }
     }
     let tried = seeds(60).count();
@@ -216,7 +219,7 @@ fn anything(simulation: &Simulation, chance: &mut Chance) {
             }
         }
         inner.faults.flaps = 50;
-        let spec = &mut inner.rows.rollout.state.spec;
+        let spec = &mut Arc::make_mut(&mut inner.rows.rollout).state.spec;
         spec.smoke = chance.per_mille(300);
         spec.migrate = chance.per_mille(200);
         spec.settings.auto_rollback_enabled = chance.per_mille(700);
@@ -229,6 +232,7 @@ fn anything(simulation: &Simulation, chance: &mut Chance) {
         }
         inner.watch.gate =
             *chance.of(&[Seen::Passed, Seen::Passed, Seen::Passed, Seen::Failed, Seen::Undecided]);
+        inner.windows = windows(chance);
         let answer = match chance.up_to(9) {
             0 => Consent::Rejected { reason: "ada: no".to_owned() },
             1 => Consent::Expired,
@@ -236,6 +240,32 @@ fn anything(simulation: &Simulation, chance: &mut Chance) {
         };
         inner.consent = (seconds(chance.up_to(1_200)), answer);
     });
+}
+
+/// Sometimes a freeze, sometimes a time outside which nothing may begin; each in one environment.
+fn windows(chance: &mut Chance) -> Vec<(String, Window)> {
+    let mut windows = Vec::new();
+    let mut add = |name: &str, mode: &str, often: u64| {
+        if chance.per_mille(often) {
+            let from = start() + seconds(chance.up_to(3_600));
+            let to = from + seconds(60 + chance.up_to(5_400));
+            let environment = *chance.of(&["Development", "Staging", "Production"]);
+            let civil = |at: Timestamp| at.to_zoned(TimeZone::UTC).datetime().to_string();
+            // What allows comes again, so that nobody waits for ever.
+            let later =
+                [(start() + SignedDuration::from_hours(3)), (start() + SignedDuration::from_hours(8))];
+            let dates = json!([{"from": civil(from), "to": civil(to)}]);
+            let again = json!([{"from": civil(from), "to": civil(to)},
+                {"from": civil(later[0]), "to": civil(later[1])}]);
+            let dates = if mode == "Allow" { again } else { dates };
+            let window =
+                json!({"mode": mode, "environments": [environment], "timeZone": "UTC", "dates": dates});
+            windows.push((name.to_owned(), Window::read(&window).unwrap()));
+        }
+    };
+    add("holidays", "Freeze", 250);
+    add("nights", "Allow", 100);
+    windows
 }
 
 fn command(chance: &mut Chance, names: &[Name]) -> Command {

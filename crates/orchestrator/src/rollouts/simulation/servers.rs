@@ -43,6 +43,8 @@ pub(super) struct Server {
     pub(super) condition: Condition,
     /// When it looks for work next, by kind.
     next: BTreeMap<&'static str, Timestamp>,
+    /// How many pieces it is at, by kind.
+    busy: BTreeMap<&'static str, usize>,
     /// How often work failed in a row.
     failures: BTreeMap<(&'static str, String), u32>,
     /// The tasks that would have gone on while it stood still.
@@ -56,6 +58,7 @@ impl Server {
         Self {
             condition: Condition::Up,
             next: BTreeMap::new(),
+            busy: BTreeMap::new(),
             failures: BTreeMap::new(),
             missed: BTreeSet::new(),
             skew,
@@ -85,6 +88,7 @@ impl Simulation {
         let Some(task) = self.tasks.remove(&id) else { return };
         self.site.lock().holders.remove(&id);
         let Some((kind, key)) = task.work else { return };
+        *self.servers[server].busy.entry(kind).or_default() -= 1;
         let failures = &mut self.servers[server].failures;
         if failed {
             *failures.entry((kind, key)).or_default() += 1;
@@ -99,6 +103,9 @@ impl Simulation {
     fn spawn(&mut self, task: Task, claim: Option<Claim>) {
         self.spawned += 1;
         let id = self.spawned;
+        if let Some((kind, _)) = &task.work {
+            *self.servers[task.server].busy.entry(kind).or_default() += 1;
+        }
         let mut inner = self.site.lock();
         if let Some(claim) = claim {
             inner.holders.insert(id, claim);
@@ -146,9 +153,8 @@ impl Simulation {
         self.servers[server].next.remove(kind);
         let at_once = KINDS.iter().find(|(of, _)| *of == kind).map_or(1, |(_, at_once)| *at_once);
         let at_once = at_once * self.strength;
-        let of_kind =
-            |task: &&Task| task.server == server && task.work.as_ref().is_some_and(|(of, _)| *of == kind);
-        let free = at_once.saturating_sub(self.tasks.values().filter(of_kind).count());
+        let busy = self.servers[server].busy.get(kind).copied().unwrap_or_default();
+        let free = at_once.saturating_sub(busy);
         let mut claims = Vec::new();
         let pause = {
             let mut inner = self.site.lock();
@@ -203,6 +209,7 @@ impl Simulation {
         let server = &mut self.servers[server];
         server.condition = Condition::Down;
         server.next.clear();
+        server.busy.clear();
         server.failures.clear();
         server.missed.clear();
     }

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use jiff::{SignedDuration, Timestamp};
 use slipway_domain::name::Name;
 use slipway_domain::rollout::{Command, Consent};
+use slipway_domain::settings::Window;
 
 use super::chance::Chance;
 use super::cluster::Cluster;
@@ -106,6 +107,8 @@ pub(super) struct Inner {
     pub(super) outages: Vec<(Timestamp, Timestamp)>,
     pub(super) fleet: BTreeMap<Name, Cluster>,
     pub(super) faults: Faults,
+    /// When something may be rolled out, and when not.
+    pub(super) windows: Vec<(String, Window)>,
     /// What people say about a plan, and after how long.
     pub(super) consent: (SignedDuration, Consent),
     pub(super) asked: BTreeMap<u32, Timestamp>,
@@ -135,6 +138,7 @@ impl Inner {
             outages: Vec::new(),
             fleet,
             faults,
+            windows: Vec::new(),
             consent: (SignedDuration::ZERO, Consent::Granted),
             asked: BTreeMap::new(),
             watch: Watch::default(),

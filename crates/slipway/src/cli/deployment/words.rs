@@ -168,6 +168,7 @@ pub(super) fn steps(reply: &StepsReply, now: Timestamp) -> String {
             Some(StepResult::Refused) => ("refused", Tone::Bad),
             Some(StepResult::Unreachable) => ("unreachable", Tone::Warning),
             Some(StepResult::Hiccup) => ("hiccup", Tone::Warning),
+            Some(StepResult::Lost) => ("lost", Tone::Warning),
             Some(StepResult::Failed) => ("failed", Tone::Bad),
         };
         let took = match (step.begun_at, step.ended_at) {
