@@ -13,6 +13,8 @@ mod cluster;
 mod operator;
 mod scene;
 
+mod away;
+mod control;
 mod definitions;
 mod matrix;
 mod servers;
