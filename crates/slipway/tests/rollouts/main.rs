@@ -14,6 +14,7 @@ mod operator;
 mod scene;
 
 mod away;
+mod careless;
 mod control;
 mod definitions;
 mod matrix;
