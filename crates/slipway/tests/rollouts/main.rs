@@ -18,6 +18,7 @@ mod careless;
 mod control;
 mod definitions;
 mod matrix;
+mod people;
 mod servers;
 mod stuck;
 mod twelve;
