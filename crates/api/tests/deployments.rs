@@ -17,6 +17,7 @@ use slipway_client::ClientError;
 use slipway_contract::approvals::{
     Approval, ApprovalStatus, ApprovalStatusFilter, ApprovalsQuery, ApproveRequest,
 };
+use slipway_contract::audit::AuditQuery;
 use slipway_contract::deployments::{
     CancelRequest, ClusterRolloutStatus, DeploymentApprovalStatus, DeploymentDetailReply, DeploymentStatus,
     DeploymentStrategy, DeploymentsQuery, DryRunCluster, ExtendRequest, PauseRequest, PreflightLevel,
@@ -33,7 +34,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 struct World {
     server: Server,
     waters: Waters,
-    _charts: ChartRepository,
+    charts: ChartRepository,
 }
 
 /// A fleet of three with an operator; nothing drives it yet.
@@ -48,7 +49,7 @@ async fn world() -> World {
         ])
         .await;
     let charts = server.greeter().await;
-    World { server, waters, _charts: charts }
+    World { server, waters, charts }
 }
 
 fn wanted(clusters: &[&str]) -> Value {
@@ -409,6 +410,98 @@ async fn a_plan_that_files_change_is_agreed_to_anew() {
     reaches(&world, &id, released).await;
     let found = operator.deployment_preflight(&id).await.unwrap().clusters;
     assert_eq!(found[0].preflight.values[0].document.as_deref(), Some("prod"));
+}
+
+/// How a cluster's greeter differs from what was released, looked at now.
+async fn drift(world: &World, cluster: &str) -> Option<Vec<String>> {
+    let reply = world.server.client(Role::Operator).discover(cluster).await.unwrap();
+    let drift = reply.installations.into_iter().find_map(|one| one.drift)?;
+    Some(drift.objects.iter().map(|one| format!("{} {}", one.object, one.fields.join(" "))).collect())
+}
+
+async fn begun(world: &World) -> u64 {
+    let operator = world.server.client(Role::Operator);
+    operator.deployments(&DeploymentsQuery::default()).await.unwrap().page.total
+}
+
+async fn care(world: &World, mend: bool) {
+    let spec = json!({"chartRepository": world.charts.url(), "namespace": "greetings",
+        "profile": {"drift": {"mend": mend}}});
+    let document = json!({"apiVersion": "slipway.dev/v1", "kind": "Operator", "metadata": {"name": "greeter"},
+        "spec": spec});
+    let request = ApplyRequest { documents: vec![document], dry_run: false };
+    world.server.client(Role::Admin).apply(&request).await.unwrap();
+}
+
+#[tokio::test]
+async fn drift_is_shown_and_mended_where_the_profile_says_so() {
+    let world = world().await;
+    one_pair_of_eyes(&world).await;
+    world.server.drive();
+    let admin = world.server.client(Role::Admin);
+    let mut direct = wanted(&["dev", "prod"]);
+    direct["strategy"] = json!("Direct");
+    let operator = world.server.client(Role::Operator);
+    let id = operator.start_deployment(&direct).await.unwrap().deployment_id.to_string();
+    reaches(&world, &id, |detail| !detail.approvals.is_empty()).await;
+    world.waters.change("dev");
+    assert_eq!(drift(&world, "dev").await, None, "it is being changed, and not there yet");
+    for one in admin.approvals(&ApprovalsQuery::default()).await.unwrap().approvals {
+        admin.approve(&one.approval_id.to_string(), &ApproveRequest::default()).await.unwrap();
+    }
+    let done = ends(&world, &id).await;
+    assert_eq!(done.deployment.status, DeploymentStatus::Completed, "{done:#?}");
+    assert_eq!(drift(&world, "prod").await, None);
+
+    world.waters.change("prod");
+    let seen = vec!["Deployment greetings/greeter spec.replicas: 5 → 1".to_owned()];
+    assert_eq!(drift(&world, "prod").await, Some(seen.clone()));
+    assert_eq!(drift(&world, "prod").await, Some(seen.clone()), "it is left as it is");
+    assert_eq!(begun(&world).await, 1);
+    let told = AuditQuery { action: Some("operator.drift".to_owned()), ..AuditQuery::default() };
+    let entries = admin.audit(&told).await.unwrap().entries;
+    assert_eq!(entries.len(), 1, "once: {entries:#?}");
+    assert!(entries[0].message.contains("greeter on prod is not as it was released"), "{entries:#?}");
+
+    care(&world, true).await;
+    assert_eq!(drift(&world, "prod").await, Some(seen.clone()));
+    assert_eq!(begun(&world).await, 2);
+    let newest = operator.deployments(&DeploymentsQuery::default()).await.unwrap().deployments.remove(0);
+    assert_eq!(
+        (newest.initiated_by.as_str(), &newest.target_clusters[..]),
+        ("system:drift", &["prod".to_owned()][..])
+    );
+    let mended = ends(&world, &newest.deployment_id.to_string()).await;
+    assert_eq!(mended.deployment.status, DeploymentStatus::Completed, "{mended:#?}");
+    assert!(mended.approvals.is_empty(), "people agreed to this plan already");
+    assert_eq!(drift(&world, "prod").await, None);
+    // What comes back at once is somebody else's all the time: it is shown, and not fought over.
+    world.waters.change("prod");
+    assert_eq!(drift(&world, "prod").await, Some(seen));
+    assert_eq!(begun(&world).await, 2);
+
+    // What is mended can be taken back as before.
+    let back = RollbackRequest { reason: "we changed our mind".to_owned(), ..RollbackRequest::default() };
+    admin.roll_back(&id, &back).await.unwrap();
+    reaches(&world, &id, |detail| detail.deployment.status == DeploymentStatus::RolledBack).await;
+}
+
+#[tokio::test]
+async fn drift_is_not_mended_with_anything_else_than_what_was_released() {
+    let world = world().await;
+    world.server.drive();
+    let operator = world.server.client(Role::Operator);
+    let id = operator.start_deployment(&wanted(&["dev"])).await.unwrap().deployment_id.to_string();
+    assert_eq!(ends(&world, &id).await.deployment.status, DeploymentStatus::Completed);
+    care(&world, true).await;
+    keep(&world, "dev", json!({"clusters": ["dev"]}), json!({"replicas": 9})).await;
+    world.waters.change("dev");
+    assert!(drift(&world, "dev").await.is_some());
+    let newest = operator.deployments(&DeploymentsQuery::default()).await.unwrap().deployments.remove(0);
+    assert_eq!(newest.initiated_by, "system:drift");
+    let ended = ends(&world, &newest.deployment_id.to_string()).await;
+    assert_eq!(ended.deployment.status, DeploymentStatus::Cancelled, "{ended:#?}");
+    assert!(drift(&world, "dev").await.is_some());
 }
 
 #[tokio::test]

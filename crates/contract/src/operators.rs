@@ -342,6 +342,32 @@ pub struct DeployedCluster {
     pub managed_by: String,
     /// What that tool calls it.
     pub manager_reference: Option<String>,
+    /// What is not as it was released any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<DriftReply>,
+}
+
+/// What of a release is not as it was released any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DriftReply {
+    /// When it was first seen.
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Timestamp,
+    /// What differs.
+    pub objects: Vec<DriftedObject>,
+}
+
+/// An object that is not as it was released.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DriftedObject {
+    /// Which: `Deployment shop/web`.
+    pub object: String,
+    /// Whether it is not there any more.
+    pub gone: bool,
+    /// The fields that differ, each as `path: is → was released`, or the path alone where the value is text.
+    pub fields: Vec<String>,
 }
 
 /// The versions of an operator.
@@ -447,4 +473,7 @@ pub struct InstallationReply {
     /// When it was last seen to change.
     #[schema(value_type = String, format = DateTime)]
     pub seen_at: Timestamp,
+    /// What is not as it was released any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<DriftReply>,
 }

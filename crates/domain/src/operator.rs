@@ -5,6 +5,7 @@
 
 mod change;
 mod chart;
+mod drift;
 mod installation;
 mod registration;
 mod secrets;
@@ -23,6 +24,7 @@ use crate::version::Version;
 
 pub use change::OperatorChange;
 pub use chart::{BadChartName, BadRepository, ChartName, ChartSource, Repository, RepositoryKind};
+pub use drift::{Drift, Drifted};
 pub use installation::{Installation, InstallationState, Manager, Seen, match_operator};
 pub use registration::{Asked, Registration};
 pub use secrets::{SECRET_REFERENCE, check_secrets, is_reference, is_secret_name, place};

@@ -4,6 +4,7 @@
 //! tell that it works. Built in for the operators of this project, writable for all others.
 
 mod built_in;
+mod drift;
 mod read;
 mod upgrade;
 
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::version::Version;
 
+pub use drift::DriftCare;
 pub use upgrade::UpgradeRefusal;
 
 /// What has to be known of an operator.
@@ -42,6 +44,9 @@ pub struct Profile {
     /// More that has to be so for the operator to be healthy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<HealthRule>,
+    /// What becomes of changes that others make to what was released.
+    #[serde(default, skip_serializing_if = "DriftCare::is_default")]
+    pub drift: DriftCare,
 }
 
 /// How one version hands over to the other.

@@ -12,6 +12,7 @@ mod crds;
 mod custom;
 mod definition;
 mod digest;
+mod drift;
 mod fault;
 mod generated;
 mod judgement;
@@ -41,6 +42,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use slipway_domain::operator::Drifted;
 use slipway_domain::preflight::Preflight;
 use slipway_domain::rollout::{Gate, Measurement, StepKind};
 use slipway_helm::Helm;
@@ -140,6 +142,12 @@ impl Fleet for KubeFleet {
     async fn definitions(&self, subject: &Subject, snapshot: &Snapshot) -> Result<Definitions, FleetError> {
         let site = self.site(subject).await?;
         Ok(reread::look(&site, subject, snapshot).await?)
+    }
+
+    #[tracing::instrument(name = "fleet.drift", skip_all, fields(cluster = %subject.cluster, operator = %subject.operator_name))]
+    async fn drift(&self, subject: &Subject) -> Result<Option<Vec<Drifted>>, FleetError> {
+        let site = self.site(subject).await?;
+        Ok(drift::look(&site, subject).await?)
     }
 
     async fn measure(&self, gate: &Gate, now: Timestamp) -> Measurement {

@@ -116,6 +116,7 @@ pub struct Metrics {
     clusters: Gauge,
     operator_health: [(Verdict, Gauge); 4],
     cluster_health: [(HealthStatus, Gauge); 4],
+    operators_drifted: Gauge,
     approvals_pending: Gauge,
     notifications_waiting: Gauge,
 }
@@ -139,6 +140,7 @@ impl Default for Metrics {
             clusters: Gauge::default(),
             operator_health: Verdict::ALL.map(|verdict| (verdict, Gauge::default())),
             cluster_health: statuses.map(|status| (status, Gauge::default())),
+            operators_drifted: Gauge::default(),
             approvals_pending: Gauge::default(),
             notifications_waiting: Gauge::default(),
         }
@@ -201,6 +203,11 @@ impl Metrics {
             let help = format!("Operators on clusters whose health is {verdict}, counted per cluster");
             registry.register(format!("operators_{word}"), help, gauge.clone());
         }
+        registry.register(
+            "operators_drifted",
+            "Operators on clusters that are not as they were released, counted per cluster",
+            self.operators_drifted.clone(),
+        );
         for (status, gauge) in &self.cluster_health {
             let word = status.to_string().to_lowercase();
             registry.register(
@@ -311,6 +318,7 @@ impl Metrics {
             let found = figures.clusters.iter().find(|(found, _)| found == status);
             gauge.set(count(found.map_or(0, |(_, number)| *number)));
         }
+        self.operators_drifted.set(count(figures.drifted));
         self.approvals_pending.set(count(figures.approvals_pending));
         self.notifications_waiting.set(count(figures.messages_waiting));
     }
@@ -346,6 +354,7 @@ mod tests {
             operators: 3,
             clusters: vec![(HealthStatus::Healthy, 2), (HealthStatus::Unhealthy, 1)],
             operator_health: vec![(Verdict::Healthy, 5), (Verdict::Unhealthy, 1)],
+            drifted: 2,
             approvals_pending: 4,
             messages_waiting: 6,
         });
@@ -361,6 +370,7 @@ mod tests {
             "operators_healthy 5",
             "operators_unhealthy 1",
             "operators_degraded 0",
+            "operators_drifted 2",
             "approvals_pending 4",
             "notifications_waiting 6",
         ] {

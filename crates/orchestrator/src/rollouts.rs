@@ -6,6 +6,7 @@
 
 mod command;
 mod consent;
+mod drift;
 mod engine;
 mod ledger;
 mod look;
@@ -30,6 +31,8 @@ use slipway_domain::rollout::{ActKey, StepKind};
 use crate::changes::Work;
 use crate::error::{Code, Error};
 
+pub use drift::DRIFT_EVERY;
+pub(crate) use drift::Which as WhichDrift;
 pub use engine::Engine;
 pub use ledger::{Ledger, StoreLedger};
 pub use read::RolloutView;

@@ -1,10 +1,11 @@
 //! Between the wire and the use cases.
 
 use slipway_contract::operators::{
-    DeployedCluster, InstallationReply, InstallationsReply, OperatorDetailReply, OperatorReply, ProfileReply,
-    RegisterOperator, RepositoryCredentials, UpdateOperator, VersionReply, VersionsReply,
+    DeployedCluster, DriftReply, DriftedObject, InstallationReply, InstallationsReply, OperatorDetailReply,
+    OperatorReply, ProfileReply, RegisterOperator, RepositoryCredentials, UpdateOperator, VersionReply,
+    VersionsReply,
 };
-use slipway_domain::operator::{Asked, Operator, OperatorChange, Standing};
+use slipway_domain::operator::{Asked, Drift, Operator, OperatorChange, Standing};
 use slipway_domain::problem::Problems;
 use slipway_domain::profile::Profile;
 use slipway_orchestrator::operators::{
@@ -111,7 +112,17 @@ pub(super) fn deployed(found: &Deployed) -> DeployedCluster {
         state: seen.state.word().to_owned(),
         managed_by: seen.managed_by.word().to_owned(),
         manager_reference: seen.manager_reference.clone(),
+        drift: found.installation.drift.as_ref().map(drift),
     }
+}
+
+fn drift(found: &Drift) -> DriftReply {
+    let objects = found.objects.iter().map(|one| DriftedObject {
+        object: one.object.clone(),
+        gone: one.gone,
+        fields: one.fields.clone(),
+    });
+    DriftReply { since: found.since, objects: objects.collect() }
 }
 
 pub(super) fn versions(offered: &Offered) -> VersionsReply {
@@ -169,6 +180,7 @@ pub(super) fn installations(cluster: String, found: &[InstallationView]) -> Inst
             manager_reference: seen.manager_reference.clone(),
             deployed_at: seen.deployed_at,
             seen_at: view.installation.seen_at,
+            drift: view.installation.drift.as_ref().map(drift),
         }
     };
     InstallationsReply { cluster_name: cluster, installations: found.iter().map(installation).collect() }

@@ -5,13 +5,18 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Map;
 use slipway_domain::health::{Look, Observation, PodSeen, WorkloadSeen};
+use slipway_domain::id::ClusterId;
+use slipway_domain::operator::{Drifted, InstallationState, Manager, Seen};
 use slipway_domain::preflight::{Change, CheckKind, Fate, Finding, Level, Preflight, Return, ValueSource};
 use slipway_domain::rollout::{Before, Found, Outcome, Revision, StepKind};
+use slipway_orchestrator::ports::Releases;
 use slipway_orchestrator::ports::fleet::{
     Act, Acted, Fleet, FleetError, Removal, Snapshot, Standing, Subject,
 };
 use slipway_orchestrator::ports::probes::{Manner, Probes, Target};
+use slipway_orchestrator::ports::releases::{FoundRelease, ReleasesError};
 
 /// What happens on the clusters.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +28,8 @@ struct Inner {
     away: BTreeSet<String>,
     refusing: BTreeSet<String>,
     helm_fails: BTreeSet<String>,
+    drifted: BTreeMap<String, Vec<Drifted>>,
+    found: BTreeMap<ClusterId, Seen>,
 }
 
 impl Waters {
@@ -39,6 +46,16 @@ impl Waters {
     /// A cluster on which helm fails.
     pub fn break_helm(&self, cluster: &str) {
         self.0.lock().unwrap().helm_fails.insert(cluster.to_owned());
+    }
+
+    /// A cluster on which somebody changes what was released.
+    pub fn change(&self, cluster: &str) {
+        let drifted = Drifted {
+            object: "Deployment greetings/greeter".to_owned(),
+            gone: false,
+            fields: vec!["spec.replicas: 5 → 1".to_owned()],
+        };
+        self.0.lock().unwrap().drifted.insert(cluster.to_owned(), vec![drifted]);
     }
 
     fn is_away(&self, cluster: &str) -> bool {
@@ -94,8 +111,24 @@ impl Fleet for Waters {
                 Outcome::Failed { reason: "helm: no endpoints available".to_owned() }.into()
             }
             StepKind::Release | StepKind::Restore => {
+                inner.drifted.remove(&cluster);
                 let revision = inner.revisions.entry(cluster).or_default();
                 *revision += 1;
+                let revision = *revision;
+                let placement = &act.subject.placement;
+                let seen = Seen {
+                    namespace: placement.release.namespace.clone(),
+                    release: placement.release.name.clone(),
+                    chart: act.subject.chart.clone(),
+                    version: act.subject.version.to_string(),
+                    app_version: None,
+                    revision,
+                    state: InstallationState::Deployed,
+                    managed_by: Manager::Helm,
+                    manager_reference: None,
+                    deployed_at: Some(Timestamp::UNIX_EPOCH + SignedDuration::from_secs(revision.into())),
+                };
+                inner.found.insert(placement.cluster, seen);
                 Outcome::Done(Found::Released(Revision(format!("greeter.v{revision}")))).into()
             }
             _ => Outcome::Done(Found::Nothing).into(),
@@ -112,8 +145,21 @@ impl Fleet for Waters {
         Ok(Standing { revision: revision.map(Revision), arrived: Ok(()) })
     }
 
+    async fn drift(&self, subject: &Subject) -> Result<Option<Vec<Drifted>>, FleetError> {
+        let inner = self.0.lock().unwrap();
+        Ok(Some(inner.drifted.get(subject.cluster.as_str()).cloned().unwrap_or_default()))
+    }
+
     async fn uninstall(&self, _: &Subject, removal: Removal) -> Result<Vec<String>, FleetError> {
         Ok(if removal.with_crds { Vec::new() } else { vec!["1 CRD with 2 custom resources".to_owned()] })
+    }
+}
+
+#[async_trait]
+impl Releases for Waters {
+    async fn discover(&self, cluster: ClusterId) -> Result<Vec<FoundRelease>, ReleasesError> {
+        let seen = self.0.lock().unwrap().found.get(&cluster).cloned();
+        Ok(seen.into_iter().map(|seen| FoundRelease { seen, values: Map::new() }).collect())
     }
 }
 

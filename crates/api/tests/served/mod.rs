@@ -92,6 +92,7 @@ pub async fn server_on(waters: &fleet::Waters) -> Server {
     let clock = Hands(Arc::new(Mutex::new("2026-11-15T12:00:00Z".parse().unwrap())));
     let mut parts = parts::parts(&stored.store, Arc::new(clock.clone()));
     (parts.fleet, parts.probes) = (Arc::new(waters.clone()), Arc::new(waters.clone()));
+    parts.releases = Arc::new(waters.clone());
     serve(stored, clock, Manager::new(parts, Settings::default())).await
 }
 

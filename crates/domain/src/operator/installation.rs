@@ -6,6 +6,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 
 use super::Operator;
+use super::drift::Drift;
 use crate::id::{ClusterId, OperatorId};
 
 /// Who manages an installation.
@@ -166,6 +167,10 @@ pub struct Installation {
     pub adopted_at: Option<Timestamp>,
     /// By whom.
     pub adopted_by: Option<String>,
+    /// What is not as it was released any more, as far as that was seen.
+    pub drift: Option<Drift>,
+    /// When that was looked at.
+    pub drift_checked_at: Option<Timestamp>,
 }
 
 /// Which registered operator a release belongs to: the chart has to be the same; where several operators

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
-use super::{Handover, HealthRule, Lease, Profile, RuleSeverity, SmokeTest, Upgrade, UpgradePath};
+use super::{DriftCare, Handover, HealthRule, Lease, Profile, RuleSeverity, SmokeTest, Upgrade, UpgradePath};
 use crate::problem::Problems;
 use crate::version::Version;
 
@@ -115,6 +115,7 @@ pub(super) fn profile(document: &Value) -> Result<Profile, Problems> {
         read.upgrade = fields.within("upgrade", upgrade).unwrap_or_default();
         read.coloured_values = fields.object("colouredValues").unwrap_or_default();
         read.health = health(&mut fields);
+        read.drift = fields.within("drift", drift).unwrap_or_default();
         if let Some(sample) = &read.webhook_sample {
             check_object(sample, "webhookSample", fields.problems);
         }
@@ -184,6 +185,29 @@ fn health(fields: &mut Fields<'_>) -> Vec<HealthRule> {
         rule.end();
     }
     read
+}
+
+fn drift(fields: &mut Fields<'_>) -> DriftCare {
+    let mend = match fields.take("mend") {
+        None => false,
+        Some(Value::Bool(mend)) => mend,
+        Some(_) => {
+            let place = fields.place("mend");
+            fields.problems.add(place, "has to be true or false");
+            false
+        }
+    };
+    let place = fields.place("ignore");
+    let mut ignore = Vec::new();
+    for (index, rule) in fields.list("ignore").into_iter().enumerate() {
+        match rule {
+            Value::String(rule) if !rule.trim().is_empty() => ignore.push(rule),
+            _ => fields
+                .problems
+                .add(format!("{place}[{index}]"), "has to be a kind and a path, such as \"ConfigMap data\""),
+        }
+    }
+    DriftCare { mend, ignore }
 }
 
 /// An object of Kubernetes says at least what it is and how it is called.

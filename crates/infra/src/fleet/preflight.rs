@@ -38,12 +38,14 @@ use super::kinds::{Kind, Kinds};
 use super::object::{ObjectRef, annotation};
 use super::render::{self, Rendered};
 use super::site::{Site, made};
-use hidden::Hidden;
 use installed::Installed;
-use items::Ground;
 use values::{Fit, Misfit, Told};
 
+pub(super) use difference::fields;
+pub(super) use hidden::Hidden;
+pub(super) use items::{Ground, Item, Tried};
 pub(super) use reading::look;
+pub(super) use refusal::Said;
 
 /// How long all of it may take.
 const PATIENCE: Duration = Duration::from_mins(5);

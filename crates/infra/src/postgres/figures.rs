@@ -9,10 +9,11 @@ use super::{PostgresStore, refused};
 #[async_trait]
 impl FigureRows for PostgresStore {
     async fn figures(&self) -> Result<Figures, StoreError> {
-        let (operators, approvals, messages): (i64, i64, i64) = sqlx::query_as(
+        let (operators, approvals, messages, drifted): (i64, i64, i64, i64) = sqlx::query_as(
             "SELECT (SELECT count(*) FROM operators),
                  (SELECT count(*) FROM approvals WHERE status = 'Pending'),
-                 (SELECT count(*) FROM work WHERE kind = $1)",
+                 (SELECT count(*) FROM work WHERE kind = $1),
+                 (SELECT count(*) FROM installations WHERE drift IS NOT NULL)",
         )
         .bind(OUTBOX)
         .fetch_one(&self.pool)
@@ -24,6 +25,7 @@ impl FigureRows for PostgresStore {
             operators: operators.unsigned_abs(),
             clusters,
             operator_health,
+            drifted: drifted.unsigned_abs(),
             approvals_pending: approvals.unsigned_abs(),
             messages_waiting: messages.unsigned_abs(),
         })

@@ -26,7 +26,8 @@ const OPERATORS: &str = "SELECT *, \
      FROM operators o";
 
 const INSTALLATIONS: &str = "SELECT cluster_id, namespace, release, operator_id, chart, version, app_version, \
-     revision, state, managed_by, manager_reference, deployed_at, first_seen_at, seen_at, adopted_at, adopted_by \
+     revision, state, managed_by, manager_reference, deployed_at, first_seen_at, seen_at, adopted_at, adopted_by, \
+     drift, drift_checked_at \
      FROM installations";
 
 #[async_trait]

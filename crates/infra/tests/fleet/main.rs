@@ -9,6 +9,7 @@
 mod conflicts;
 mod definitions;
 mod dock;
+mod drift;
 mod killed;
 #[path = "../support/one.rs"]
 mod one;

@@ -23,6 +23,7 @@ use crate::manager::Manager;
 use crate::ports::StoreError;
 use crate::ports::releases::{FoundRelease, ReleasesError};
 use crate::ports::store::{OperatorWrite, Sealed};
+use crate::rollouts::WhichDrift;
 
 /// Where an operator is installed.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,6 +86,7 @@ impl Manager {
                 format!("{cluster} is disabled; enable it to look at it"),
             ));
         }
+        self.look_for_drift(found.id, WhichDrift::All).await?;
         self.installation_views(found.id).await
     }
 

@@ -12,6 +12,7 @@ use crate::changes::Work;
 use crate::error::{Code, Error};
 use crate::manager::Manager;
 use crate::ports::store::Claim;
+use crate::rollouts::WhichDrift;
 use crate::workers::{Next, Worker};
 
 /// The kind of work that reading an operator's repository is; the key is the operator's id.
@@ -91,7 +92,11 @@ impl Worker for InstallationsWorker {
         let Ok(id) = claim.work.key.parse::<ClusterId>() else { return Ok(Next::Ended) };
         let next = Next::After(spread(&claim.work.key, DISCOVER_EVERY, manager.now()));
         match manager.discover(id, Some(claim.fence())).await {
-            Ok(Looked::Seen | Looked::Disabled) => Ok(next),
+            Ok(Looked::Seen) => {
+                manager.look_for_drift(id, WhichDrift::Due).await?;
+                Ok(next)
+            }
+            Ok(Looked::Disabled) => Ok(next),
             Ok(Looked::Gone) => Ok(Next::Ended),
             // The cluster's own health says so already; here it is only tried again.
             Err(error) if error.code == Code::ClusterUnreachable => {

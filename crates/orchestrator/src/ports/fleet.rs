@@ -14,6 +14,7 @@ use slipway_domain::access::Environment;
 use slipway_domain::health::Baseline;
 use slipway_domain::id::{ClusterId, OperatorId, RolloutId};
 use slipway_domain::name::Name;
+use slipway_domain::operator::Drifted;
 use slipway_domain::preflight::Preflight;
 use slipway_domain::profile::{Colour, Profile};
 use slipway_domain::rollout::{ActKey, Gate, Measurement, Outcome, Revision, Seen};
@@ -274,6 +275,12 @@ pub trait Fleet: Send + Sync {
     /// Asks a gate.
     async fn measure(&self, _gate: &Gate, now: Timestamp) -> Measurement {
         Measurement { at: now, health: Seen::Undecided, text: absent().to_string() }
+    }
+
+    /// What of a release is not as it was released any more. Nothing where that is not known, since the release is
+    /// being changed or its last change failed.
+    async fn drift(&self, _subject: &Subject) -> Result<Option<Vec<Drifted>>, FleetError> {
+        Ok(None)
     }
 
     /// Takes a release away; CRDs and custom resources stay unless told otherwise. What was left, in words.

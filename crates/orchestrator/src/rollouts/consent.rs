@@ -15,6 +15,9 @@ use crate::ports::store::Rollout;
 impl Manager {
     /// Asks for what the plan of a rollout needs, once, and says what people answered so far.
     pub(super) async fn plan_consent(&self, rollout: &Rollout) -> Result<Consent, Error> {
+        if let Some(consent) = self.mending_consent(rollout).await? {
+            return Ok(consent);
+        }
         let state = &rollout.state;
         let missing = || Error::new(Code::InternalError, "a plan without a hash cannot be asked about");
         let plan = state.plan.clone().ok_or_else(missing)?;

@@ -7,6 +7,7 @@ use slipway_domain::event::{Event, Topic};
 use slipway_domain::id::UserId;
 use slipway_domain::rollout::{Command, Decision, News, State, Status};
 
+use super::drift::mends;
 use super::{deciding, resource, trace};
 use crate::changes::Changeset;
 use crate::error::Error;
@@ -95,6 +96,10 @@ impl Manager {
 
     /// What was completed there earlier is not taken back any more once this one changes a cluster.
     async fn replace_earlier(&self, rollout: &Rollout, mut changes: Changeset) -> Result<Changeset, Error> {
+        // What is mended can still be taken back: the same version is there.
+        if mends(rollout) {
+            return Ok(changes);
+        }
         let filter = RolloutFilter {
             operator: Some(rollout.state.spec.operator.to_string()),
             status: Some(Status::Completed),

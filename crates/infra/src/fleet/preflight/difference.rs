@@ -28,7 +28,7 @@ const NOT_TOLD: &[&str] = &[
 ];
 
 /// The fields that differ, as `path: old → new`; where a value must not be shown, the path alone.
-pub(super) fn fields(it: &ObjectRef, before: &Value, after: &Value, hidden: &Hidden) -> Vec<String> {
+pub(in crate::fleet) fn fields(it: &ObjectRef, before: &Value, after: &Value, hidden: &Hidden) -> Vec<String> {
     let mut found = Vec::new();
     let mut walk = Walk { secret: it.is_secret(), hidden, found: &mut found };
     walk.value("", Some(before), Some(after));
@@ -137,7 +137,7 @@ fn shown(value: Option<&Value>) -> String {
 }
 
 /// An object as it would be where the cluster could not be asked: what the manifest says, over what is there.
-pub(super) fn overlaid(live: &Value, manifest: &Value) -> Value {
+pub(in crate::fleet) fn overlaid(live: &Value, manifest: &Value) -> Value {
     match (live, manifest) {
         (Value::Object(live), Value::Object(manifest)) => {
             let mut fields = live.clone();
@@ -155,7 +155,7 @@ pub(super) fn overlaid(live: &Value, manifest: &Value) -> Value {
 }
 
 /// Takes out of an object what the last revision said and the next one does not.
-pub(super) fn without_removed(object: &mut Value, stored: &Value, manifest: &Value) {
+pub(in crate::fleet) fn without_removed(object: &mut Value, stored: &Value, manifest: &Value) {
     match (object, stored) {
         (Value::Object(object), Value::Object(stored)) => {
             for (key, was) in stored {

@@ -12,23 +12,30 @@ const SHORTEST: usize = 4;
 
 /// What must not be shown.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Hidden {
+pub(in crate::fleet) struct Hidden {
     texts: BTreeSet<String>,
+    every: bool,
 }
 
 impl Hidden {
     /// From values as a chart gets them, and the same with references in place of secrets.
-    pub(super) fn of(values: &Map<String, Value>, given: &Map<String, Value>) -> Self {
+    pub(in crate::fleet) fn of(values: &Map<String, Value>, given: &Map<String, Value>) -> Self {
         let mut texts = BTreeSet::new();
         for (key, value) in values {
             differing(value, given.get(key), &mut texts);
         }
-        Self { texts }
+        Self { texts, every: false }
+    }
+
+    /// Every text, since it is not known which came out of a Secret; the names of images are none.
+    pub(in crate::fleet) fn every_text() -> Self {
+        Self { texts: BTreeSet::new(), every: true }
     }
 
     /// Whether a value, as text, must not be shown where it stands.
-    pub(super) fn conceals(&self, path: &str, text: &str) -> bool {
-        is_secret_name(path) || self.texts.iter().any(|secret| text.contains(secret.as_str()))
+    pub(in crate::fleet) fn conceals(&self, path: &str, text: &str) -> bool {
+        let hides = self.every && text.starts_with('"') && !path.ends_with(".image");
+        hides || is_secret_name(path) || self.texts.iter().any(|secret| text.contains(secret.as_str()))
     }
 
     /// A value without what must not be shown.
@@ -72,7 +79,7 @@ fn differing(value: &Value, given: Option<&Value>, texts: &mut BTreeSet<String>)
 }
 
 /// Where each value comes from: the strongest layer that has it.
-pub(super) fn sources(layers: &[Layer], given: &Map<String, Value>, hidden: &Hidden) -> Vec<ValueSource> {
+pub(in crate::fleet) fn sources(layers: &[Layer], given: &Map<String, Value>, hidden: &Hidden) -> Vec<ValueSource> {
     let mut found = Vec::new();
     for (key, value) in given {
         leaves(key, value, &mut |path, keys, value| {
@@ -89,7 +96,7 @@ pub(super) fn sources(layers: &[Layer], given: &Map<String, Value>, hidden: &Hid
 }
 
 /// The strongest layer that says something about a value; nothing where that is the chart's own.
-pub(super) fn strongest<'a>(layers: &'a [Layer], keys: &[String]) -> Option<&'a Layer> {
+pub(in crate::fleet) fn strongest<'a>(layers: &'a [Layer], keys: &[String]) -> Option<&'a Layer> {
     layers.iter().rev().find(|layer| reaches(&layer.values, keys))
 }
 

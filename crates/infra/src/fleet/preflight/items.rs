@@ -18,22 +18,22 @@ use super::refusal::{Said, said};
 const AT_ONCE: usize = 8;
 
 /// An object that would be applied.
-pub(super) struct Item {
-    pub(super) it: ObjectRef,
+pub(in crate::fleet) struct Item {
+    pub(in crate::fleet) it: ObjectRef,
     /// As it would be applied.
-    pub(super) manifest: Value,
+    pub(in crate::fleet) manifest: Value,
     /// As the last revision has it.
-    pub(super) stored: Option<Value>,
+    pub(in crate::fleet) stored: Option<Value>,
     /// As it is.
-    pub(super) live: Option<Value>,
+    pub(in crate::fleet) live: Option<Value>,
     /// Where it is; nothing where the cluster does not know the kind.
-    pub(super) kind: Option<Kind>,
+    pub(in crate::fleet) kind: Option<Kind>,
     /// Whether the cluster would take it.
-    pub(super) tried: Tried,
+    pub(in crate::fleet) tried: Tried,
 }
 
 /// Whether a cluster would take an object.
-pub(super) enum Tried {
+pub(in crate::fleet) enum Tried {
     /// It would, and this would come of it.
     Taken(Value),
     /// It would not.
@@ -43,28 +43,28 @@ pub(super) enum Tried {
 }
 
 /// An object that would go.
-pub(super) struct Leaving {
-    pub(super) it: ObjectRef,
-    pub(super) stored: Value,
-    pub(super) live: Value,
-    pub(super) kind: Kind,
+pub(in crate::fleet) struct Leaving {
+    pub(in crate::fleet) it: ObjectRef,
+    pub(in crate::fleet) stored: Value,
+    pub(in crate::fleet) live: Value,
+    pub(in crate::fleet) kind: Kind,
 }
 
 /// What is known before objects are looked at.
-pub(super) struct Ground<'a> {
-    pub(super) api: &'a Api,
-    pub(super) kinds: &'a Kinds,
+pub(in crate::fleet) struct Ground<'a> {
+    pub(in crate::fleet) api: &'a Api,
+    pub(in crate::fleet) kinds: &'a Kinds,
     /// The namespace of the release.
-    pub(super) namespace: &'a str,
+    pub(in crate::fleet) namespace: &'a str,
     /// The CRDs that come with the version, by group and kind.
-    pub(super) crds: &'a BTreeMap<(String, String), Crd>,
+    pub(in crate::fleet) crds: &'a BTreeMap<(String, String), Crd>,
     /// The namespaces that are there, of those that were looked at.
-    pub(super) namespaces: &'a BTreeSet<String>,
+    pub(in crate::fleet) namespaces: &'a BTreeSet<String>,
 }
 
 impl Ground<'_> {
     /// Which object a manifest is, and where such objects are.
-    pub(super) async fn place(&self, manifest: &Value) -> Result<Option<(ObjectRef, Option<Kind>)>, Trouble> {
+    pub(in crate::fleet) async fn place(&self, manifest: &Value) -> Result<Option<(ObjectRef, Option<Kind>)>, Trouble> {
         let Some(mut it) = ObjectRef::of(manifest) else { return Ok(None) };
         let version = manifest.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         let kind = self.kinds.find(self.api, version, &it.kind).await?;
@@ -82,7 +82,7 @@ impl Ground<'_> {
     }
 
     /// Looks at all objects of a plan.
-    pub(super) async fn items(&self, manifests: &[Value], stored: &[Value]) -> Result<Vec<Item>, Trouble> {
+    pub(in crate::fleet) async fn items(&self, manifests: &[Value], stored: &[Value]) -> Result<Vec<Item>, Trouble> {
         let mut before = BTreeMap::new();
         for manifest in stored {
             if let Some((it, _)) = self.place(manifest).await? {
@@ -151,7 +151,7 @@ impl Ground<'_> {
     }
 
     /// The objects of the last revision that would go, with what they are now.
-    pub(super) async fn leaving(&self, items: &[Item], stored: &[Value]) -> Result<Vec<Leaving>, Trouble> {
+    pub(in crate::fleet) async fn leaving(&self, items: &[Item], stored: &[Value]) -> Result<Vec<Leaving>, Trouble> {
         let staying: BTreeSet<&ObjectRef> = items.iter().map(|item| &item.it).collect();
         let mut leaving = Vec::new();
         for manifest in stored {

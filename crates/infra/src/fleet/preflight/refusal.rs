@@ -4,7 +4,7 @@ use kube::core::Status;
 
 /// What it means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(in crate::fleet) enum Said {
     /// We may not.
     NotPermitted,
     /// We may not give rights that we do not have ourselves.
@@ -23,7 +23,7 @@ pub(super) enum Said {
 }
 
 /// Understands a refusal.
-pub(super) fn said(status: &Status) -> Said {
+pub(in crate::fleet) fn said(status: &Status) -> Said {
     let message = &status.message;
     if let Some((webhook, rest)) = named(message, "failed calling webhook \"") {
         let why = rest.trim_start_matches([':', ' ']).to_owned();

@@ -58,6 +58,14 @@ pub(in crate::postgres) async fn apply(
         OperatorWrite::Seen { cluster, operator, seen, values, at } => {
             see(connection, cluster, operator, &seen, values, at).await
         }
+        OperatorWrite::Drift { cluster, namespace, release, revision, drift, at } => {
+            let query = sqlx::query(
+                "UPDATE installations SET drift = $5, drift_checked_at = $6 \
+                 WHERE cluster_id = $1 AND namespace = $2 AND release = $3 AND revision = $4",
+            );
+            let query = query.bind(cluster.0).bind(namespace).bind(release).bind(i64::from(revision));
+            run(query.bind(drift.map(sqlx::types::Json)).bind(Moment(at)), connection).await
+        }
         OperatorWrite::Gone { cluster, namespace, release } => {
             let query = sqlx::query(
                 "DELETE FROM installations WHERE cluster_id = $1 AND namespace = $2 AND release = $3",
@@ -287,7 +295,10 @@ async fn see(
          revision = EXCLUDED.revision, state = EXCLUDED.state, manager_reference = EXCLUDED.manager_reference, \
          deployed_at = EXCLUDED.deployed_at, values_sealed = EXCLUDED.values_sealed, seen_at = EXCLUDED.seen_at, \
          managed_by = CASE WHEN installations.managed_by = 'slipway' AND EXCLUDED.managed_by = 'helm' \
-         THEN 'slipway' ELSE EXCLUDED.managed_by END",
+         THEN 'slipway' ELSE EXCLUDED.managed_by END, \
+         drift = CASE WHEN installations.revision = EXCLUDED.revision THEN installations.drift END, \
+         drift_checked_at = CASE WHEN installations.revision = EXCLUDED.revision \
+         THEN installations.drift_checked_at END",
     );
     let query = query
         .bind(cluster.0)

@@ -5,7 +5,9 @@ use std::fmt::Display;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_domain::id::{ClusterId, OperatorId};
-use slipway_domain::operator::{ChartSource, ChartVersion, Installation, InstallationState, Operator, Seen};
+use slipway_domain::operator::{
+    ChartSource, ChartVersion, Drift, Installation, InstallationState, Operator, Seen,
+};
 use slipway_domain::profile::Profile;
 use slipway_orchestrator::ports::StoreError;
 use slipway_orchestrator::ports::store::KnownVersion;
@@ -112,5 +114,7 @@ pub(super) fn installation(row: &PgRow) -> Result<Installation, StoreError> {
         seen_at: at(row, "seen_at")?,
         adopted_at: maybe_at(row, "adopted_at")?,
         adopted_by: get(row, "adopted_by")?,
+        drift: get::<Option<sqlx::types::Json<Drift>>>(row, "drift")?.map(|json| json.0),
+        drift_checked_at: maybe_at(row, "drift_checked_at")?,
     })
 }

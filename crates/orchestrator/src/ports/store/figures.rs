@@ -15,6 +15,8 @@ pub struct Figures {
     pub clusters: Vec<(HealthStatus, u64)>,
     /// Operators on clusters, by how they are there.
     pub operator_health: Vec<(Verdict, u64)>,
+    /// Releases that are not as they were released any more.
+    pub drifted: u64,
     /// Approvals that wait.
     pub approvals_pending: u64,
     /// Messages that are not sent yet.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use slipway_domain::id::{ClusterId, OperatorId};
 use slipway_domain::name::Name;
-use slipway_domain::operator::{ChartVersion, Installation, Operator, Seen};
+use slipway_domain::operator::{ChartVersion, Drift, Installation, Operator, Seen};
 use slipway_domain::version::Version;
 
 use super::StoreError;
@@ -202,6 +202,21 @@ pub enum OperatorWrite {
         seen: Box<Seen>,
         /// Its sealed values, where they are of an operator.
         values: Option<Sealed>,
+        /// When.
+        at: Timestamp,
+    },
+    /// A revision was compared with what is there.
+    Drift {
+        /// On which cluster.
+        cluster: ClusterId,
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        release: String,
+        /// The revision; another one is left alone.
+        revision: u32,
+        /// What differs; nothing where all of it is as it was released.
+        drift: Option<Box<Drift>>,
         /// When.
         at: Timestamp,
     },

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use jiff::Timestamp;
-use slipway_contract::operators::{InstallationReply, InstallationsReply};
+use slipway_contract::operators::{DriftReply, InstallationReply, InstallationsReply};
 
 use crate::cli::relative::ago;
 use crate::cli::session::Session;
@@ -29,11 +29,33 @@ impl Installed {
 }
 
 fn text(reply: &InstallationsReply, now: Timestamp) -> String {
-    table(
+    let mut text = table(
         &["OPERATOR", "RELEASE", "CHART", "VERSION", "MANAGED BY", "CHANGED"],
         reply.installations.iter().map(|installation| row(installation, now)),
         &format!("nothing was found on {}\n", reply.cluster_name),
-    )
+    );
+    for installation in &reply.installations {
+        let name = installation.operator_name.as_deref().unwrap_or(&installation.release);
+        text.push_str(&drift(&format!("{name} on {}", reply.cluster_name), installation.drift.as_ref(), now));
+    }
+    text
+}
+
+/// What is not as it was released; nothing where all of it is.
+pub(super) fn drift(what: &str, drift: Option<&DriftReply>, now: Timestamp) -> String {
+    let Some(drift) = drift else { return String::new() };
+    let mut text = format!("\n{what} is not as it was released, first seen {}:\n", ago(drift.since, now));
+    for one in &drift.objects {
+        if one.gone {
+            text.push_str(&format!("  {} is gone\n", one.object));
+        } else {
+            text.push_str(&format!("  {}\n", one.object));
+        }
+        for field in &one.fields {
+            text.push_str(&format!("    {}\n", field.replace(char::is_control, " ")));
+        }
+    }
+    text
 }
 
 fn row(installation: &InstallationReply, now: Timestamp) -> Vec<Cell> {
@@ -72,6 +94,8 @@ pub(super) fn manager(tool: &str, reference: Option<&str>) -> Cell {
 
 #[cfg(test)]
 mod tests {
+    use slipway_contract::operators::DriftedObject;
+
     use super::*;
 
     #[test]
@@ -90,6 +114,7 @@ mod tests {
                 manager_reference: reference.map(str::to_owned),
                 deployed_at: Some(Timestamp::UNIX_EPOCH),
                 seen_at: Timestamp::UNIX_EPOCH,
+                drift: None,
             };
         let reply = InstallationsReply {
             cluster_name: "prod-eu".to_owned(),
@@ -107,6 +132,21 @@ mod tests {
         kafka           kafka/kafka                kafka         v1.13.2           helm, not adopted                     40 seconds ago
         redis           redis/redis                redis         v1.13.2 (failed)  Flux (flux-system/redis), left alone  40 seconds ago
         not registered  shop/shop                  shop          v1.13.2           Argo CD (shop), left alone            40 seconds ago
+        ");
+        let since = Timestamp::UNIX_EPOCH;
+        let object = |object: &str, gone, fields: &[&str]| DriftedObject {
+            object: object.to_owned(),
+            gone,
+            fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+        };
+        let changed = object("Deployment kafka/kafka", false, &["spec.replicas: 5 → 2"]);
+        let drifted = DriftReply { since, objects: vec![changed, object("Service kafka/kafka", true, &[])] };
+        insta::assert_snapshot!(drift("kafka on prod-eu", Some(&drifted), now), @r"
+
+        kafka on prod-eu is not as it was released, first seen 40 seconds ago:
+          Deployment kafka/kafka
+            spec.replicas: 5 → 2
+          Service kafka/kafka is gone
         ");
         let nothing = InstallationsReply { installations: Vec::new(), ..reply };
         assert_eq!(text(&nothing, now), "nothing was found on prod-eu\n");

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use slipway_contract::operators::{DeployedCluster, OperatorDetailReply};
 
-use super::installed::{manager, state};
+use super::installed::{drift, manager, state};
 use crate::cli::relative::ago;
 use crate::cli::session::Session;
 use crate::cli::table::{Cell, Tone, facts, table};
@@ -52,6 +52,10 @@ fn text(reply: &OperatorDetailReply, now: Timestamp) -> String {
         reply.deployed_clusters.iter().map(|cluster| row(cluster, now)),
         "installed nowhere that Slipway knows of\n",
     ));
+    for cluster in &reply.deployed_clusters {
+        let what = format!("{} on {}", operator.name, cluster.cluster_name);
+        text.push_str(&drift(&what, cluster.drift.as_ref(), now));
+    }
     text
 }
 
