@@ -187,6 +187,52 @@ async fn what_cannot_be_meant_is_refused_before_anything_begins() {
     assert!(err.contains("is under way on some of these clusters"), "{err}");
 }
 
+/// What a terminal of 100 columns was sent, and the exit code; Debian's `script` is the terminal.
+async fn on_a_terminal(world: &World, words: &str) -> (i32, String) {
+    let command = world.command("Admin", words);
+    let std = command.as_std();
+    let line: Vec<String> = std::iter::once(std.get_program())
+        .chain(std.get_args())
+        .map(|word| format!("'{}'", word.to_string_lossy()))
+        .collect();
+    let sized = format!("stty cols 100 rows 40; exec {}", line.join(" "));
+    let output = Command::new("script")
+        .args(["--quiet", "--return", "--flush", "--command", &sized, "/dev/null"])
+        .env("HOME", world.folder.path())
+        .env("TERM", "xterm-256color")
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("NO_COLOR")
+        .stdin(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_terminal_is_drawn_over_until_the_end_stands_there() {
+    let world = world().await;
+    world.server.drive();
+    let deploy = "deploy greeter 1.1.0 --clusters dev,stage --strategy direct --watch";
+    let (code, out) = on_a_terminal(&world, deploy).await;
+    if let Ok(file) = std::env::var("SLIPWAY_TERMINAL") {
+        std::fs::write(file, &out).unwrap();
+    }
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("\u{1b}["), "drawn over: {out}");
+    let last = out.rsplit("A\r").next().unwrap();
+    assert!(last.contains("\u{1b}[32m✓\u{1b}[0m"), "{last}");
+    assert!(last.contains("dev") && last.contains("stage"), "{last}");
+    assert!(last.contains("2 of 2 clusters on 1.1.0"), "{last}");
+
+    world.waters.break_helm("dev");
+    let (code, out) = on_a_terminal(&world, "deploy greeter 1.0.0 --clusters dev --watch --yes").await;
+    let last = out.rsplit("A\r").next().unwrap();
+    assert_eq!(code, 1, "{out}");
+    assert!(last.contains("no endpoints available"), "the reason stays on the screen: {last}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_leaves_is_told_how_to_come_back() {
     let world = world().await;
