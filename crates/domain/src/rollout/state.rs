@@ -239,6 +239,7 @@ impl State {
     }
 
     /// The same, of clusters only this one with its target: all that is needed to change it or to look at it.
+    #[must_use]
     pub fn about(&self, cluster: &Name) -> Self {
         let spec = &self.spec;
         let target = spec.targets.iter().find(|target| target.cluster == *cluster);

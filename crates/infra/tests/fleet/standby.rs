@@ -75,22 +75,22 @@ impl Traffic {
         while !self.stop.load(Ordering::Relaxed) {
             match apps.create(&tried, &good).await {
                 Ok(_) => self.admitted.fetch_add(1, Ordering::Relaxed),
-                Err(error) => self.note(format!("a good one was refused: {error}")),
+                Err(error) => self.note(&format!("a good one was refused: {error}")),
             };
             match apps.create(&tried, &bad).await {
                 Err(kube::Error::Api(status)) if status.message.contains("denied the request") => {
                     self.denied.fetch_add(1, Ordering::Relaxed)
                 }
-                other => self.note(format!("a bad one was not judged: {other:?}")),
+                other => self.note(&format!("a bad one was not judged: {other:?}")),
             };
             match others.get("one").await {
                 Ok(_) => self.converted.fetch_add(1, Ordering::Relaxed),
-                Err(error) => self.note(format!("an object was not converted: {error}")),
+                Err(error) => self.note(&format!("an object was not converted: {error}")),
             };
         }
     }
 
-    fn note(&self, text: String) -> u32 {
+    fn note(&self, text: &str) -> u32 {
         self.wrong.lock().unwrap().push(format!("{} {text}", jiff::Timestamp::now()));
         0
     }

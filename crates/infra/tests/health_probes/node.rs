@@ -10,10 +10,12 @@ use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Secret, Service};
+use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use slipway_domain::health::{CertificateState, Look, Observation, Verdict, WebhookAnswer, WebhookSeen};
 use slipway_infra::kubernetes::probes::{Registration, Subject, WorkloadRef};
+use slipway_orchestrator::ports::probes::Target;
 use slipway_testkit::certificates::Authority;
 use slipway_testkit::guardian::guardian;
 use slipway_testkit::{Image, RealCluster, skipped, until};
@@ -51,6 +53,38 @@ fn hook(seen: &Observation) -> Option<&WebhookSeen> {
     match &seen.webhooks {
         Look::Seen(hooks) => hooks.first(),
         Look::Unseen(_) => None,
+    }
+}
+
+/// The Service leads nowhere, or elsewhere, while its pods stay: the API server is still answered over the
+/// connections that it has, and the look is not taken in by that.
+async fn a_way_that_is_lost_is_seen(client: &Client, subject: &Subject, boats: &Target) {
+    let services = Api::<Service>::namespaced(client.clone(), "boats");
+    let patch = async |spec: Value| {
+        let patch = Patch::Merge(json!({"spec": spec}));
+        services.patch("boats", &PatchParams::default(), &patch).await.unwrap();
+    };
+    let answered = async |what: &str, wanted: &dyn Fn(&WebhookAnswer) -> bool| {
+        until(what, LONG, async || {
+            let seen = look(client, subject, boats, after(0)).await;
+            wanted(&hook(&seen)?.answer).then_some(())
+        })
+        .await
+        .unwrap();
+    };
+    let well = json!({"selector": {"app": "boats"}, "ports": [{"port": 443, "targetPort": "webhooks"}]});
+    let ways = [
+        (json!({"selector": {"app": "nobody"}}), "no pod that is ready"),
+        (json!({"ports": [{"port": 444, "targetPort": "webhooks"}]}), "has no port 443"),
+        (json!({"ports": [{"port": 443, "targetPort": 8080}]}), "speaks no TLS on port 8080"),
+        (json!({"ports": [{"port": 443, "targetPort": 8081}]}), "does not listen on port 8081"),
+    ];
+    for (way, why) in ways {
+        patch(way).await;
+        let failed = |answer: &WebhookAnswer| matches!(answer, WebhookAnswer::Failed { message } if message.contains(why));
+        answered(why, &failed).await;
+        patch(well.clone()).await;
+        answered("the way to be there again", &|answer| *answer == WebhookAnswer::Answered).await;
     }
 }
 
@@ -134,43 +168,7 @@ async fn on_a_real_node_webhooks_certificates_and_crashes_are_seen_as_they_are()
     let state = certificate.state(seen.at, &boats.rules.limits);
     assert_eq!(state, CertificateState::Good, "{certificate:?}");
 
-    // The Service leads nowhere, or elsewhere, while its pods stay: the API server is still answered over the
-    // connections that it has, and the look is not taken in by that.
-    let services = Api::<Service>::namespaced(client.clone(), "boats");
-    let broken = async |patch: Value, why: &str| {
-        services.patch("boats", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
-        let seen = look(&client, &subject, &boats, after(0)).await;
-        let answer = hook(&seen).unwrap().answer.clone();
-        assert!(
-            matches!(&answer, WebhookAnswer::Failed { message } if message.contains(why)),
-            "{why}: {answer:?}"
-        );
-    };
-    let ports = |target: Value| json!({"spec": {"ports": [{"port": 443, "targetPort": target}]}});
-    broken(json!({"spec": {"selector": {"app": "nobody"}}}), "no pod that is ready").await;
-    services
-        .patch(
-            "boats",
-            &PatchParams::default(),
-            &Patch::Merge(json!({"spec": {"selector": {"app": "boats"}}})),
-        )
-        .await
-        .unwrap();
-    broken(json!({"spec": {"ports": [{"port": 444, "targetPort": "webhooks"}]}}), "has no port 443").await;
-    services.patch("boats", &PatchParams::default(), &Patch::Merge(ports(json!("webhooks")))).await.unwrap();
-    let well = async |what: &str| {
-        until(what, LONG, async || {
-            let seen = look(&client, &subject, &boats, after(0)).await;
-            (hook(&seen)?.answer == WebhookAnswer::Answered).then_some(())
-        })
-        .await
-        .unwrap();
-    };
-    well("the Service to lead to its pods again").await;
-    broken(ports(json!(8080)), "speaks no TLS on port 8080").await;
-    broken(ports(json!(8081)), "does not listen on port 8081").await;
-    services.patch("boats", &PatchParams::default(), &Patch::Merge(ports(json!("webhooks")))).await.unwrap();
-    well("all to be well again").await;
+    a_way_that_is_lost_is_seen(&client, &subject, &boats).await;
 
     // A part that crashes, and a webhook that nobody answers any more.
     let crashing = json!({"name": "main", "image": IMAGE, "args": ["crash"]});

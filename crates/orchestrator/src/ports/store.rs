@@ -31,8 +31,8 @@ pub use health::{HealthCount, HealthRecord, HealthRows, HealthSample, HealthWrit
 pub use operators::{KnownVersion, OperatorFilter, OperatorRows, OperatorWrite, Sealed, SealedPlace};
 pub use outbox::{Message, OUTBOX, OutboxRows, Outgoing, Recipient};
 pub use rollouts::{
-    Excerpt, GivenValues, Happened, RESERVED, RESERVED_OPERATOR, Recorded, Rollout, RolloutFilter, RolloutNews,
-    RolloutRows, RolloutWrite, StepRow,
+    Excerpt, GivenValues, Happened, RESERVED, RESERVED_OPERATOR, Recorded, Rollout, RolloutFilter,
+    RolloutNews, RolloutRows, RolloutWrite, StepRow,
 };
 pub use settings::{SettingsRows, SettingsWrite, StoredSetting};
 pub use users::{

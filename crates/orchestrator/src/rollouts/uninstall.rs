@@ -114,7 +114,11 @@ impl Manager {
 }
 
 /// What is there, as a subject: enough for looking at it and for taking it away.
-pub(super) fn subject(cluster: &Cluster, operator: &Operator, there: &Installation) -> Result<Subject, Error> {
+pub(super) fn subject(
+    cluster: &Cluster,
+    operator: &Operator,
+    there: &Installation,
+) -> Result<Subject, Error> {
     let unreadable =
         || Error::new(Code::Conflict, format!("the version {} cannot be read", there.seen.version));
     Ok(Subject {

@@ -106,13 +106,13 @@ impl Judgement {
 mod tests {
     use super::*;
 
-    /// Answers each 20 ms, all after the same time; the share after them.
-    fn after(judgement: &mut Judgement, at: &mut Instant, milliseconds: u64, times: u32) -> f64 {
+    /// Answers each 20 ms, all after the same time; how many of eight workers begin turns after them.
+    fn after(judgement: &mut Judgement, at: &mut Instant, milliseconds: u64, times: u32) -> usize {
         for _ in 0..times {
             *at += Duration::from_millis(20);
             judgement.saw(Duration::from_millis(milliseconds), false, *at);
         }
-        judgement.share
+        workers(8, judgement.share)
     }
 
     fn begun() -> (Judgement, Instant) {
@@ -123,29 +123,29 @@ mod tests {
     #[test]
     fn a_server_that_becomes_slow_gets_less_at_once_and_more_again_when_it_recovers() {
         let (mut judgement, mut at) = begun();
-        assert_eq!(after(&mut judgement, &mut at, 8, 50), 1.0);
-        assert_eq!(after(&mut judgement, &mut at, 600, 100), LEAST, "as little as there is");
-        assert!(after(&mut judgement, &mut at, 8, 60) < 1.0, "it grows slowly");
-        assert_eq!(after(&mut judgement, &mut at, 8, 300), 1.0);
+        assert_eq!(after(&mut judgement, &mut at, 8, 50), 8);
+        assert_eq!(after(&mut judgement, &mut at, 600, 100), 2, "as little as there is");
+        assert!(after(&mut judgement, &mut at, 8, 60) < 8, "it grows slowly");
+        assert_eq!(after(&mut judgement, &mut at, 8, 300), 8);
     }
 
     #[test]
     fn one_slow_answer_says_nothing() {
         let (mut judgement, mut at) = begun();
         after(&mut judgement, &mut at, 8, 50);
-        assert_eq!(after(&mut judgement, &mut at, 700, 1), 1.0);
-        assert_eq!(after(&mut judgement, &mut at, 8, 10), 1.0);
+        assert_eq!(after(&mut judgement, &mut at, 700, 1), 8);
+        assert_eq!(after(&mut judgement, &mut at, 8, 10), 8);
     }
 
     #[test]
     fn a_server_far_away_is_not_taken_for_a_busy_one() {
         let (mut judgement, mut at) = begun();
-        assert_eq!(after(&mut judgement, &mut at, 300, 500), 1.0);
+        assert_eq!(after(&mut judgement, &mut at, 300, 500), 8);
         // What lasts becomes usual.
         let (mut judgement, mut at) = begun();
         after(&mut judgement, &mut at, 50, 50);
-        assert_eq!(after(&mut judgement, &mut at, 300, 200), LEAST);
-        assert_eq!(after(&mut judgement, &mut at, 300, 5000), 1.0);
+        assert_eq!(after(&mut judgement, &mut at, 300, 200), 2);
+        assert_eq!(after(&mut judgement, &mut at, 300, 5000), 8);
     }
 
     #[test]

@@ -48,12 +48,10 @@ impl Strategy {
     fn end(self, fails: &str) -> (Status, [Cluster; 4]) {
         use Cluster::{Completed as Done, RolledBack as Back, Skipped as Left};
         match (self, fails) {
-            // All of them were changed before the end of the way forward.
-            (Self::Direct | Self::BlueGreen, _) => (Status::RolledBack, [Back; 4]),
-            (Self::Canary, "c1") => (Status::RolledBack, [Back, Left, Left, Left]),
+            (Self::Canary | Self::Rolling, "c1") => (Status::RolledBack, [Back, Left, Left, Left]),
             (Self::Canary, "c2") => (Status::RolledBack, [Back, Back, Left, Left]),
-            (Self::Canary, _) => (Status::RolledBack, [Back; 4]),
-            (Self::Rolling, "c1") => (Status::RolledBack, [Back, Left, Left, Left]),
+            // All of them were changed before the end of the way forward.
+            (Self::Direct | Self::BlueGreen | Self::Canary, _) => (Status::RolledBack, [Back; 4]),
             (Self::Rolling, "c2") => (Status::Failed, [Done, Back, Left, Left]),
             (Self::Rolling, _) => (Status::Failed, [Done, Done, Done, Back]),
         }

@@ -28,7 +28,12 @@ const NOT_TOLD: &[&str] = &[
 ];
 
 /// The fields that differ, as `path: old → new`; where a value must not be shown, the path alone.
-pub(in crate::fleet) fn fields(it: &ObjectRef, before: &Value, after: &Value, hidden: &Hidden) -> Vec<String> {
+pub(in crate::fleet) fn fields(
+    it: &ObjectRef,
+    before: &Value,
+    after: &Value,
+    hidden: &Hidden,
+) -> Vec<String> {
     let mut found = Vec::new();
     let mut walk = Walk { secret: it.is_secret(), hidden, found: &mut found };
     walk.value("", Some(before), Some(after));

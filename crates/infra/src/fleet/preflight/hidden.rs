@@ -34,7 +34,7 @@ impl Hidden {
 
     /// Whether a value, as text, must not be shown where it stands.
     pub(in crate::fleet) fn conceals(&self, path: &str, text: &str) -> bool {
-        let hides = self.every && text.starts_with('"') && !path.ends_with(".image");
+        let hides = self.every && text.starts_with('"') && path.rsplit('.').next() != Some("image");
         hides || is_secret_name(path) || self.texts.iter().any(|secret| text.contains(secret.as_str()))
     }
 
@@ -79,7 +79,11 @@ fn differing(value: &Value, given: Option<&Value>, texts: &mut BTreeSet<String>)
 }
 
 /// Where each value comes from: the strongest layer that has it.
-pub(in crate::fleet) fn sources(layers: &[Layer], given: &Map<String, Value>, hidden: &Hidden) -> Vec<ValueSource> {
+pub(in crate::fleet) fn sources(
+    layers: &[Layer],
+    given: &Map<String, Value>,
+    hidden: &Hidden,
+) -> Vec<ValueSource> {
     let mut found = Vec::new();
     for (key, value) in given {
         leaves(key, value, &mut |path, keys, value| {

@@ -64,7 +64,10 @@ pub(in crate::fleet) struct Ground<'a> {
 
 impl Ground<'_> {
     /// Which object a manifest is, and where such objects are.
-    pub(in crate::fleet) async fn place(&self, manifest: &Value) -> Result<Option<(ObjectRef, Option<Kind>)>, Trouble> {
+    pub(in crate::fleet) async fn place(
+        &self,
+        manifest: &Value,
+    ) -> Result<Option<(ObjectRef, Option<Kind>)>, Trouble> {
         let Some(mut it) = ObjectRef::of(manifest) else { return Ok(None) };
         let version = manifest.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         let kind = self.kinds.find(self.api, version, &it.kind).await?;
@@ -82,7 +85,11 @@ impl Ground<'_> {
     }
 
     /// Looks at all objects of a plan.
-    pub(in crate::fleet) async fn items(&self, manifests: &[Value], stored: &[Value]) -> Result<Vec<Item>, Trouble> {
+    pub(in crate::fleet) async fn items(
+        &self,
+        manifests: &[Value],
+        stored: &[Value],
+    ) -> Result<Vec<Item>, Trouble> {
         let mut before = BTreeMap::new();
         for manifest in stored {
             if let Some((it, _)) = self.place(manifest).await? {
@@ -151,7 +158,11 @@ impl Ground<'_> {
     }
 
     /// The objects of the last revision that would go, with what they are now.
-    pub(in crate::fleet) async fn leaving(&self, items: &[Item], stored: &[Value]) -> Result<Vec<Leaving>, Trouble> {
+    pub(in crate::fleet) async fn leaving(
+        &self,
+        items: &[Item],
+        stored: &[Value],
+    ) -> Result<Vec<Leaving>, Trouble> {
         let staying: BTreeSet<&ObjectRef> = items.iter().map(|item| &item.it).collect();
         let mut leaving = Vec::new();
         for manifest in stored {

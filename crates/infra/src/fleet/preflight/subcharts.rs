@@ -44,7 +44,8 @@ impl Tree {
             let wanted = ["Chart.yaml", "values.yaml", "values.schema.json"]
                 .iter()
                 .any(|name| file == *name || file.ends_with(&format!("/{name}")));
-            if !wanted && !(file.starts_with("charts/") && file.ends_with(".tgz")) {
+            let packed = file.starts_with("charts/") && file.strip_suffix(".tgz").is_some();
+            if !wanted && !packed {
                 continue;
             }
             let mut bytes = Vec::new();
@@ -169,7 +170,7 @@ mod tests {
         Tree { metadata, inside: BTreeMap::from([("keel".to_owned(), keel)]), ..Tree::default() }
     }
 
-    fn found(tree: &Tree, values: Value) -> Vec<String> {
+    fn found(tree: &Tree, values: &Value) -> Vec<String> {
         let mut found = Vec::new();
         tree.check(values.as_object().unwrap(), &mut Vec::new(), &mut found);
         found.into_iter().map(|misfit| misfit.keys.join(".")).collect()
@@ -178,18 +179,18 @@ mod tests {
     #[test]
     fn values_of_a_subchart_are_held_to_what_it_says() {
         let tree = tree(None);
-        assert_eq!(found(&tree, json!({})), Vec::<String>::new());
-        assert_eq!(found(&tree, json!({"keel": {"depth": "x"}})), ["keel.depth"]);
-        assert_eq!(found(&tree, json!({"global": {"sea": 1}})), ["keel.global.sea"]);
-        assert_eq!(found(&tree, json!({"keel": {"depth": "x", "enabled": false}})), Vec::<String>::new());
+        assert_eq!(found(&tree, &json!({})), Vec::<String>::new());
+        assert_eq!(found(&tree, &json!({"keel": {"depth": "x"}})), ["keel.depth"]);
+        assert_eq!(found(&tree, &json!({"global": {"sea": 1}})), ["keel.global.sea"]);
+        assert_eq!(found(&tree, &json!({"keel": {"depth": "x", "enabled": false}})), Vec::<String>::new());
         let untagged = json!({"tags": {"deep": false}, "keel": {"depth": "x"}});
-        assert_eq!(found(&tree, untagged), Vec::<String>::new());
+        assert_eq!(found(&tree, &untagged), Vec::<String>::new());
     }
 
     #[test]
     fn one_with_another_name_gets_the_values_of_that_name() {
         let tree = tree(Some("hull"));
-        assert_eq!(found(&tree, json!({"keel": {"depth": "x"}})), Vec::<String>::new());
-        assert_eq!(found(&tree, json!({"hull": {"depth": "x"}})), ["hull.depth"]);
+        assert_eq!(found(&tree, &json!({"keel": {"depth": "x"}})), Vec::<String>::new());
+        assert_eq!(found(&tree, &json!({"hull": {"depth": "x"}})), ["hull.depth"]);
     }
 }

@@ -58,7 +58,7 @@ impl Table {
             processors(used),
             processors(seen.database),
             most / 1_000_000,
-            used.as_secs_f64() * 1e3 / seen.steps.max(1) as f64,
+            used.as_secs_f64() * 1e3 / f64::from(u32::try_from(seen.steps.max(1)).unwrap_or(u32::MAX)),
         );
         println!("         {what}: {line}");
         let _ = writeln!(self.crowds, "| {what} | {line} | {asked} |");
