@@ -226,7 +226,7 @@ impl Manager {
         let now = self.store().time().await?;
         let operator = &request.operator;
         let installed = self.store().installations(None, Some(operator.id)).await?;
-        let mut placements = BTreeMap::new();
+        let (mut placements, mut opened) = (BTreeMap::new(), BTreeMap::new());
         let mut given = Given { deployment: request.values.clone(), ..Given::default() };
         let mut versions: BTreeMap<String, usize> = BTreeMap::new();
         for cluster in &request.clusters {
@@ -234,7 +234,7 @@ impl Manager {
             if let Some(installation) = there {
                 *versions.entry(installation.seen.version.clone()).or_default() += 1;
             }
-            let carried = self.carried(operator, &cluster.name, there, id).await?;
+            let carried = self.carried(operator, &cluster.name, there, id, &mut opened).await?;
             if !carried.is_empty() {
                 given.carried.insert(cluster.name.clone(), carried);
             }

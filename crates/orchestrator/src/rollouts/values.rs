@@ -40,8 +40,8 @@ impl Given {
     }
 
     /// What the next deployment to a cluster carries on.
-    fn handed_on(mut self, cluster: &Name) -> Map<String, Value> {
-        let mut values = self.carried.remove(cluster).unwrap_or_default();
+    fn handed_on(&self, cluster: &Name) -> Map<String, Value> {
+        let mut values = self.carried.get(cluster).cloned().unwrap_or_default();
         lay(&mut values, &self.deployment);
         values
     }
@@ -132,12 +132,20 @@ impl Manager {
         cluster: &Name,
         installation: Option<&Installation>,
         than: RolloutId,
+        opened: &mut BTreeMap<RolloutId, Given>,
     ) -> Result<Map<String, Value>, Error> {
         let Some(installation) = installation else { return Ok(Map::new()) };
-        if let Some(earlier) = self.store().completed_before(operator.id, cluster, than).await? {
-            return Ok(self.given(earlier).await?.handed_on(cluster));
+        let Some(earlier) = self.store().completed_before(operator.id, cluster, than).await? else {
+            return self.installed_values(installation).await;
+        };
+        // What was given to a hundred clusters is opened once, not a hundred times.
+        if let Some(given) = opened.get(&earlier) {
+            return Ok(given.handed_on(cluster));
         }
-        self.installed_values(installation).await
+        let given = self.given(earlier).await?;
+        let values = given.handed_on(cluster);
+        opened.insert(earlier, given);
+        Ok(values)
     }
 }
 
