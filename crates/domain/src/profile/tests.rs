@@ -87,8 +87,10 @@ fn the_schema_for_editors_knows_every_field_of_a_profile() {
     let schema = Profile::json_schema();
     assert_eq!(schema.pointer("/additionalProperties"), Some(&json!(false)));
     let known = schema.pointer("/properties").and_then(Value::as_object).unwrap();
-    for field in ["handover", "lease", "smokeTest", "webhookSample", "upgrade", "colouredValues", "health"] {
+    let fields =
+        ["handover", "lease", "smokeTest", "webhookSample", "upgrade", "colouredValues", "health", "drift"];
+    for field in fields {
         assert!(known.contains_key(field), "{field}");
     }
-    assert_eq!(known.len(), 7);
+    assert_eq!(known.len(), fields.len());
 }
